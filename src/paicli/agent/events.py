@@ -1,0 +1,108 @@
+"""What happens during a turn, as values. Renderer, headless writer, ledger and tests are equal listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
+from paicli.llm.messages import ChatResponse, Usage
+from paicli.tools.base import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted:
+    """A request goes to the model; `step` counts from 1 within the turn."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFinished:
+    """The reply is whole. `response.tool_calls` empty: it is the turn's answer."""
+
+    response: ChatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The model asks for a tool: told for every call of a reply, also unknown or refused ones."""
+
+    id: str
+    name: str
+    arguments: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A call passed its review and runs now."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """New output of a running tool."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A call's result; results come in the model's order."""
+
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line for the person; `kind` is a stable word for programs, `text` is in their language."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Tokens of the last request, and of the turn so far."""
+
+    request: Usage
+    turn: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended.
+
+    `status` is one of `done`, `partial`, `refused`, `cancelled`, `error`. `refused` counts the
+    calls that were not allowed. `error` is a line for the person; `exit_code` follows the
+    contract for scripts: 0 done, 1 failed, 2 configuration, 3 partial, 4 refused, 75 network, 130 cancelled.
+    """
+
+    status: str
+    text: str = ""
+    steps: int = 0
+    refused: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    error: str = ""
+    exit_code: int = 0
+
+
+Event = (
+    TextDelta
+    | ReasoningDelta
+    | ArgumentsProgress
+    | Retrying
+    | RequestStarted
+    | ReplyFinished
+    | ToolCalled
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | Notice
+    | UsageReported
+)
+Emit = Callable[[Event], None]

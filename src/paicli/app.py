@@ -1,0 +1,1 @@
+"""The composition root: knows everybody, does nothing itself."""
