@@ -1,0 +1,25 @@
+"""Fixtures that all tests share."""
+
+import contextlib
+
+import pytest
+
+from tests.model_server import ModelServer
+
+
+@pytest.fixture
+def model_server():
+    """Make scripted model servers: `server = model_server(say("hi"), strict=False)`.
+
+    All are stopped at the end, and a script that was asked for more than it holds fails the test.
+    """
+    with contextlib.ExitStack() as stack:
+        started = []
+
+        def start(*turns, **options):
+            started.append(stack.enter_context(ModelServer(turns, **options)))
+            return started[-1]
+
+        yield start
+        too_many = [r.messages[-1] for s in started for r in s.unexpected]
+    assert too_many == [], "the model was asked more often than the script says"
