@@ -1,0 +1,86 @@
+"""What the terminal needs of the program around it, as one value that the composition root fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from paicli.agent.events import TurnResult
+from paicli.display import Display
+from paicli.llm.messages import Usage
+from paicli.policy.approval import Mode
+
+
+class Profile(Protocol):
+    """What is shown of a model."""
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def context_window(self) -> int: ...
+
+
+class HasProfile(Protocol):
+    """The client, as far as the terminal looks at it."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+
+class HasMode(Protocol):
+    """The approval rule, as far as the terminal looks at it."""
+
+    mode: Mode
+
+
+class RunsTurns(Protocol):
+    """The agent, as far as the terminal drives it."""
+
+    @property
+    def client(self) -> HasProfile: ...
+
+    @property
+    def approval(self) -> HasMode: ...
+
+    async def run(self, text: str, submitted: str | None = None) -> TurnResult: ...
+
+
+class Screen(Protocol):
+    """Where a command shows its answer."""
+
+    def say(self, *what: Display) -> None:
+        """Show something above the prompt."""
+
+    def leave(self) -> None:
+        """End the program."""
+
+    def forget_conversation(self) -> None:
+        """Start counting the context and the tokens anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The program's side of the slash commands.
+
+    `root` is the project folder, `home` PaiCLI's own. `switch_model(choice)` changes the agent's client
+    and returns the new profile; it raises PaiCliError for a choice that is none. `list_models` and
+    `describe_model` give what `/model list` and `/model info` show, `model_names` what completion
+    offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
+    empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
+    """
+
+    root: Path
+    home: Path
+    switch_model: Callable[[str], Profile]
+    list_models: Callable[[], Display]
+    describe_model: Callable[[], Display]
+    model_names: Callable[[], Sequence[str]]
+    new_conversation: Callable[[], None]
+    cost: Callable[[Usage], str] = field(default=lambda _: "")
+    keep_setting: Callable[[str, str], None] = field(default=lambda _name, _value: None)

@@ -1,0 +1,204 @@
+"""The slash commands: one table that the prompt, completion, /help and the README share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from paicli import i18n
+from paicli.display import Note, Table
+from paicli.errors import PaiCliError
+from paicli.i18n import t
+from paicli.policy.approval import Mode
+from paicli.text import one_line
+from paicli.ui.actions import Actions, RunsTurns, Screen
+
+_WORD = re.compile(r"/([^\s/]*)(?:\s+(.*))?\Z", re.S)
+_BARE = {"exit": "/exit", "quit": "/exit"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a command works on: the screen, the agent, the program around them, the whole table."""
+
+    screen: Screen
+    agent: RunsTurns
+    actions: Actions
+    table: CommandTable
+
+
+Run = Callable[[Setting, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    `help` is the key of its description, `choices` completes its argument. `during_task`: it may be
+    used while a task runs.
+    """
+
+    name: str
+    arguments: str
+    help: str
+    run: Run
+    during_task: bool = False
+    aliases: tuple[str, ...] = ()
+    choices: Callable[[Actions], Sequence[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command that was typed, with what follows its name."""
+
+    command: Command
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something typed like a command that is none, and the commands that are spelled most like it."""
+
+    word: str
+    nearest: tuple[str, ...]
+
+
+class CommandTable:
+    """All commands by name."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        self.commands = tuple(sorted(commands, key=lambda command: command.name))
+        self._by_name = {
+            name: command for command in self.commands for name in (command.name, *command.aliases)
+        }
+
+    def parse(self, text: str) -> Call | Unknown | None:
+        """Tell which command `text` is; None for a message to the model.
+
+        A path such as /etc/hosts is a message; a lone word with a slash in front never is.
+        """
+        text = text.strip()
+        match = _WORD.match(_BARE.get(text.lower(), text))
+        if match is None:
+            return None
+        word = match[1].lower()
+        command = self._by_name.get(word)
+        if command is not None:
+            return Call(command, (match[2] or "").strip())
+        return Unknown(f"/{match[1]}", self._nearest(word))
+
+    def _nearest(self, word: str) -> tuple[str, ...]:
+        from difflib import get_close_matches
+
+        starting = [name for name in self._by_name if word and name.startswith(word)]
+        close = get_close_matches(word, list(self._by_name), n=3, cutoff=0.5)
+        return tuple(f"/{name}" for name in dict.fromkeys([*starting, *close]))[:3]
+
+
+def unknown_text(unknown: Unknown) -> str:
+    """Return the line that answers a command that does not exist."""
+    word = one_line(unknown.word)
+    if unknown.nearest:
+        return t("command.unknown_near", word=word, names=", ".join(unknown.nearest))
+    return t("command.unknown", word=word)
+
+
+async def _help(at: Setting, _argument: str) -> None:
+    rows = tuple(
+        (f"/{command.name} {command.arguments}".rstrip(), t(command.help))
+        for command in at.table.commands
+    )
+    keys = tuple(
+        (t(f"command.key_{name}"), t(f"command.key_{name}_does"))
+        for name in ("send", "newline", "mode", "cancel", "unfold", "file", "leave")
+    )
+    at.screen.say(
+        Table((t("command.column_command"), t("command.column_does")), rows),
+        Table((t("command.column_key"), t("command.column_does")), keys),
+    )
+
+
+async def _model(at: Setting, argument: str) -> None:
+    if argument in ("", "info"):
+        at.screen.say(at.actions.describe_model())
+    elif argument == "list":
+        at.screen.say(at.actions.list_models())
+    else:
+        try:
+            profile = at.actions.switch_model(argument)
+        except PaiCliError as error:
+            at.screen.say(Note(str(error), "error"))
+            return
+        at.screen.say(
+            Note(t("command.model_switched", provider=profile.provider, model=profile.model))
+        )
+
+
+async def _mode(at: Setting, argument: str) -> None:
+    if argument:
+        try:
+            at.agent.approval.mode = Mode(argument.lower())
+        except ValueError:
+            at.screen.say(Note(t("command.mode_unknown", word=one_line(argument)), "error"))
+            return
+    mode = at.agent.approval.mode
+    at.screen.say(Note(t(f"terminal.mode_{mode}_means")))
+
+
+async def _clear(at: Setting, _argument: str) -> None:
+    at.actions.new_conversation()
+    at.screen.forget_conversation()
+    at.screen.say(Note(t("command.cleared")))
+
+
+async def _exit(at: Setting, _argument: str) -> None:
+    at.screen.leave()
+
+
+async def _language(at: Setting, argument: str) -> None:
+    word = argument.lower()
+    if word in i18n.LANGUAGES:
+        i18n.use(word)
+        try:
+            at.actions.keep_setting("PAICLI_LANG", word)
+        except (OSError, PaiCliError) as error:
+            at.screen.say(Note(t("command.not_kept", reason=error), "warning"))
+    elif word:
+        names = ", ".join(i18n.LANGUAGES)
+        at.screen.say(
+            Note(t("command.language_unknown", word=one_line(word), names=names), "error")
+        )
+        return
+    at.screen.say(Note(t("command.language_is", name=i18n.language())))
+
+
+BUILT_IN = (
+    Command("help", "", "command.help", _help, during_task=True, aliases=("?",)),
+    Command(
+        "model",
+        "[list|info|MODEL]",
+        "command.model",
+        _model,
+        choices=lambda actions: ("list", "info", *actions.model_names()),
+    ),
+    Command(
+        "mode",
+        "[auto|plan|ask]",
+        "command.mode",
+        _mode,
+        during_task=True,
+        choices=lambda _: tuple(mode.value for mode in Mode),
+    ),
+    Command("clear", "", "command.clear", _clear),
+    Command("exit", "", "command.exit", _exit, during_task=True, aliases=("quit",)),
+    Command(
+        "lang",
+        "[en|zh]",
+        "command.lang",
+        _language,
+        during_task=True,
+        choices=lambda _: i18n.LANGUAGES,
+    ),
+)
+"""The commands that the terminal itself answers; the rooms add theirs through `run_repl`."""

@@ -1,0 +1,49 @@
+"""What the person typed while a run was busy, until the model's next step takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A message as it was typed, and as the model gets it (attachments and pastes put in)."""
+
+    shown: str
+    sent: str
+
+
+class PendingInput:
+    """A queue between the prompt and the agent; both live on one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Typed] = []
+        self._on_taken: Callable[[Typed], None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, message: Typed) -> None:
+        """Put a message at the end of the queue."""
+        self._waiting.append(message)
+
+    def shown(self) -> tuple[str, ...]:
+        """Return the waiting messages as they were typed, oldest first."""
+        return tuple(message.shown for message in self._waiting)
+
+    def take_back(self) -> Typed | None:
+        """Remove the newest message, for the person to edit; None when nothing waits."""
+        return self._waiting.pop() if self._waiting else None
+
+    def take(self) -> tuple[str, ...]:
+        """Remove all messages and return what the model gets, oldest first."""
+        taken, self._waiting = self._waiting, []
+        if self._on_taken is not None:
+            for message in taken:
+                self._on_taken(message)
+        return tuple(message.sent for message in taken)
+
+    def when_taken(self, listener: Callable[[Typed], None]) -> None:
+        """Call `listener` with each message that the model takes."""
+        self._on_taken = listener
