@@ -1,0 +1,3 @@
+"""The twin of Hello.java, for machines without a JDK."""
+
+print("Hello World")

@@ -1,0 +1,7 @@
+package com.example;
+
+public class Hello {
+    public static void main(String[] args) {
+        System.out.println("Hello World");
+    }
+}
