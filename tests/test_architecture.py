@@ -1,6 +1,7 @@
 """The house rules that no linter knows: sizes, late imports, broad handlers, names."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -72,3 +73,48 @@ def test_names_say_what_a_thing_is():
         and node.name.endswith(("Manager", "Helper", "Utils", "Util"))
     ]
     assert bad == []
+
+
+def test_every_module_says_what_it_is_for():
+    silent = [
+        name_of(path)
+        for path in MODULES
+        if path.read_text().strip() and ast.get_docstring(ast.parse(path.read_text())) is None
+    ]
+    assert silent == []
+
+
+def test_every_exemption_gives_its_reason():
+    found = []
+    for path in MODULES:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            exemption = re.search(r"#\s*(?:noqa|type:\s*ignore)(.*)", line)
+            if exemption and not re.match(
+                r"(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|\[[\w,-]+\])\s+\W*\w{2,}.*\w", exemption[1]
+            ):
+                found.append(f"{name_of(path)}:{number}")
+    assert found == []
+
+
+def test_modules_keep_their_private_names_to_themselves():
+    found = [
+        (name_of(path), f"{node.module}.{alias.name}")
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("paicli")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert found == []
+
+
+def test_only_the_edges_print():
+    found = {
+        name_of(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("print", "input", "breakpoint")
+    }
+    assert {name for name in found if "/" in name and not name.startswith("ui/")} == set()
