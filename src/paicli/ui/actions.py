@@ -60,6 +60,9 @@ class Screen(Protocol):
     def leave(self) -> None:
         """End the program."""
 
+    def usage(self) -> tuple[int, Usage]:
+        """Return the tokens in the context, and those used since the conversation began."""
+
     def forget_conversation(self) -> None:
         """Start counting the context and the tokens anew."""
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from paicli import i18n
+from paicli import __version__, i18n
 from paicli.display import Note, Table
 from paicli.errors import PaiCliError
 from paicli.i18n import t
 from paicli.policy.approval import Mode
 from paicli.text import one_line
 from paicli.ui.actions import Actions, RunsTurns, Screen
+from paicli.ui.statusbar import amount, git_branch
 
 _WORD = re.compile(r"/([^\s/]*)(?:\s+(.*))?\Z", re.S)
 _BARE = {"exit": "/exit", "quit": "/exit"}
@@ -88,6 +89,10 @@ class CommandTable:
             return Call(command, (match[2] or "").strip())
         return Unknown(f"/{match[1]}", self._nearest(word))
 
+    def find(self, name: str) -> Command | None:
+        """Return the command of this name, None when there is none."""
+        return self._by_name.get(name.lower())
+
     def _nearest(self, word: str) -> tuple[str, ...]:
         from difflib import get_close_matches
 
@@ -156,6 +161,31 @@ async def _exit(at: Setting, _argument: str) -> None:
     at.screen.leave()
 
 
+async def _status(at: Setting, _argument: str) -> None:
+    profile, root = at.agent.client.profile, at.actions.root
+    context, total = at.screen.usage()
+    rows = (
+        (t("command.status_version"), __version__),
+        (t("command.status_model"), f"{profile.provider}/{profile.model}"),
+        (t("command.status_mode"), t(f"terminal.mode_{at.agent.approval.mode}_means")),
+        (t("command.status_folder"), str(root)),
+        (t("command.status_branch"), git_branch(root)),
+        (t("command.status_context"), f"{amount(context)} / {amount(profile.context_window)}"),
+        (
+            t("command.status_used"),
+            t(
+                "command.status_tokens",
+                input=amount(total.input),
+                output=amount(total.output),
+                cached=amount(total.cached),
+            ),
+        ),
+        (t("command.status_cost"), at.actions.cost(total)),
+    )
+    head = (t("command.column_status"), t("command.column_value"))
+    at.screen.say(Table(head, tuple(row for row in rows if row[1])))
+
+
 async def _language(at: Setting, argument: str) -> None:
     word = argument.lower()
     if word in i18n.LANGUAGES:
@@ -192,6 +222,7 @@ BUILT_IN = (
     ),
     Command("clear", "", "command.clear", _clear),
     Command("exit", "", "command.exit", _exit, during_task=True, aliases=("quit",)),
+    Command("status", "", "command.status", _status, during_task=True),
     Command(
         "lang",
         "[en|zh]",

@@ -36,6 +36,11 @@ class PendingInput:
         """Remove the newest message, for the person to edit; None when nothing waits."""
         return self._waiting.pop() if self._waiting else None
 
+    def take_all_back(self) -> list[Typed]:
+        """Remove all messages, oldest first; the model has not seen them."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
     def take(self) -> tuple[str, ...]:
         """Remove all messages and return what the model gets, oldest first."""
         taken, self._waiting = self._waiting, []

@@ -1,0 +1,67 @@
+"""Bytes of the keyboard to keys, where prompt_toolkit's own reading would mistake one for another."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TextIO
+
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding.key_processor import KeyPress
+
+_SEQUENCE_WITHOUT_END = re.compile(r"\x1b(?:\[[0-9;?<]*|O)\Z")
+LATE = 0.15
+"""Seconds after a lone Esc in which a `[` or `O` still belongs to it: a sequence that came in pieces."""
+
+
+class Keyboard(Vt100Input):
+    """A terminal's input that waits for the rest of a sequence, and tells when an Esc was none.
+
+    `esc_was_none` is called when bytes after a lone Esc show that it began a sequence. While
+    `stays_raw`, output above the prompt does not switch the terminal to line mode: keys typed in
+    that moment would be echoed into the picture.
+    """
+
+    def __init__(self, stdin: TextIO, esc_was_none: Callable[[], None]) -> None:
+        super().__init__(stdin)
+        self._keys: list[KeyPress] = []
+        self.vt100_parser = Vt100Parser(self._keys.append)
+        self._esc_was_none = esc_was_none
+        self._recent = ""
+        self._esc_at = float("-inf")
+        self.stays_raw = True
+
+    def read_keys(self) -> list[KeyPress]:
+        """Return the keys that have arrived."""
+        data = self.stdin_reader.read()
+        if data and data[0] in "[O" and time.monotonic() - self._esc_at < LATE:
+            self._esc_was_none()
+            data = "\x1b" + data
+        if data:
+            self._esc_at = float("-inf")
+        self._recent = (self._recent + data)[-40:]
+        self.vt100_parser.feed(data)
+        return self._taken()
+
+    def flush_keys(self) -> list[KeyPress]:
+        """Return what can be no part of a longer sequence; called when nothing has come for a while."""
+        if _SEQUENCE_WITHOUT_END.search(self._recent):
+            return []
+        if self._recent.endswith("\x1b"):
+            self._esc_at = time.monotonic()
+        self._recent = ""
+        self.vt100_parser.flush()
+        return self._taken()
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        """Return line mode for programs that take the terminal over; nothing for our own output."""
+        return contextlib.nullcontext() if self.stays_raw else super().cooked_mode()
+
+    def _taken(self) -> list[KeyPress]:
+        taken = list(self._keys)
+        self._keys.clear()
+        return taken

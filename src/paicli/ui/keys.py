@@ -1,0 +1,194 @@
+"""What the keys do; the sending, cancelling and leaving itself is the desk's."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from paicli.text import clean
+from paicli.ui.approval import Dialog
+from paicli.ui.keyboard import LATE
+from paicli.ui.pastes import Pastes
+
+_SPLIT_ALT_ENTER = 0.5
+
+
+class Desk(Protocol):
+    """Where the keys work."""
+
+    pastes: Pastes
+    escape: Escape
+
+    @property
+    def dialog(self) -> Dialog | None: ...
+
+    def send(self, buffer: Buffer) -> None: ...
+    def interrupt(self, buffer: Buffer) -> None: ...
+    def cycle_mode(self) -> None: ...
+    def unfold(self) -> None: ...
+    def leave(self) -> None: ...
+    def edit_queued(self, buffer: Buffer) -> bool: ...
+    def suspend(self) -> None: ...
+    def open_editor(self, buffer: Buffer) -> None: ...
+
+
+class Escape:
+    """A lone Esc, once it is sure to be one: it may be the start of a sequence that comes in pieces."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act = act
+        self._at = float("-inf")
+        self._void_until = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def pressed(self) -> None:
+        """Take note of the key; it acts a moment later unless it is withdrawn."""
+        self._at = time.monotonic()
+        if self._at < self._void_until:
+            return
+        self.withdraw()
+        self._timer = asyncio.get_running_loop().call_later(LATE, self._act)
+
+    def withdraw(self) -> None:
+        """What was taken for a lone Esc is none."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def was_none(self) -> None:
+        """Withdraw also the Esc that is still on its way through the key processor."""
+        self._void_until = time.monotonic() + 0.05
+        self.withdraw()
+
+    def just_pressed(self) -> bool:
+        """Tell whether a key now may be the second half of an Alt combination."""
+        return time.monotonic() - self._at < _SPLIT_ALT_ENTER
+
+
+def bindings(desk: Desk) -> KeyBindings:
+    """Return the keys of the prompt and of the approval dialog."""
+    keys = KeyBindings()
+    _add_dialog_keys(keys, desk)
+    _add_sending_keys(keys, desk)
+    _add_editing_keys(keys, desk)
+    _add_control_keys(keys, desk)
+    _add_other_keys(keys, desk)
+    return keys
+
+
+def _add_sending_keys(keys: KeyBindings, desk: Desk) -> None:
+    @keys.add("enter", filter=Condition(lambda: desk.dialog is None))
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if desk.escape.just_pressed():
+            desk.escape.withdraw()
+            buffer.insert_text("\n")
+        elif buffer.complete_state and buffer.complete_state.current_completion:
+            is_command = buffer.text.startswith("/")
+            buffer.complete_state = None
+            if is_command:
+                desk.send(buffer)
+        elif buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            desk.send(buffer)
+
+    @keys.add("escape", "enter")
+    @keys.add("c-j")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+
+def _add_editing_keys(keys: KeyBindings, desk: Desk) -> None:
+    @keys.add("tab")
+    def _(event: KeyPressEvent) -> None:
+        if event.current_buffer.complete_state:
+            event.current_buffer.complete_next()
+        else:
+            event.current_buffer.start_completion(insert_common_part=True)
+
+    @keys.add(Keys.BracketedPaste)
+    def _(event: KeyPressEvent) -> None:
+        text = clean(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+        event.current_buffer.insert_text(desk.pastes.placeholder(text))
+
+    @keys.add("backspace", filter=Condition(lambda: bool(desk.pastes)))
+    def _(event: KeyPressEvent) -> None:
+        before = event.current_buffer.document.text_before_cursor
+        event.current_buffer.delete_before_cursor(max(desk.pastes.length_at_end(before), 1))
+
+
+def _add_control_keys(keys: KeyBindings, desk: Desk) -> None:
+    def is_empty(event: KeyPressEvent) -> bool:
+        return not event.current_buffer.text
+
+    @keys.add("escape")
+    def _(_event: KeyPressEvent) -> None:
+        desk.escape.pressed()
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        desk.interrupt(event.current_buffer)
+
+    @keys.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        if desk.dialog is not None or is_empty(event):
+            desk.leave()
+        else:
+            event.current_buffer.delete()
+
+    @keys.add("up")
+    def _(event: KeyPressEvent) -> None:
+        if not (is_empty(event) and desk.edit_queued(event.current_buffer)):
+            event.current_buffer.auto_up(count=event.arg)
+
+
+def _add_other_keys(keys: KeyBindings, desk: Desk) -> None:
+    @keys.add("s-tab")
+    def _(_event: KeyPressEvent) -> None:
+        desk.cycle_mode()
+
+    @keys.add("c-o", eager=True)
+    def _(_event: KeyPressEvent) -> None:
+        desk.unfold()
+
+    @keys.add("c-z")
+    def _(_event: KeyPressEvent) -> None:
+        desk.suspend()
+
+    @keys.add("c-x", "c-e")
+    def _(event: KeyPressEvent) -> None:
+        desk.open_editor(event.current_buffer)
+
+
+def _add_dialog_keys(keys: KeyBindings, desk: Desk) -> None:
+    choosing = Condition(lambda: desk.dialog is not None and desk.dialog.step == "choose")
+    entering = Condition(lambda: desk.dialog is not None and desk.dialog.step != "choose")
+
+    @keys.add(Keys.Any, filter=choosing, eager=True)
+    def _(event: KeyPressEvent) -> None:
+        pressed = event.key_sequence[0]
+        if pressed.key == Keys.Escape:
+            desk.escape.pressed()
+        elif pressed.key in (Keys.ControlC, Keys.SIGINT):
+            desk.interrupt(event.current_buffer)
+        elif pressed.key == Keys.ControlD:
+            desk.leave()
+        elif pressed.key == Keys.BackTab:
+            desk.cycle_mode()
+        elif desk.dialog is not None and len(pressed.data) == 1:
+            desk.dialog.key(pressed.data)
+
+    @keys.add("enter", filter=entering)
+    def _(event: KeyPressEvent) -> None:
+        if desk.dialog is not None and not desk.escape.just_pressed():
+            desk.dialog.enter(event.current_buffer.text)

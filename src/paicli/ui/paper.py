@@ -1,0 +1,64 @@
+"""What stands above the prompt: written once, in order, and never touched again."""
+
+from __future__ import annotations
+
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.output import Output
+
+from paicli.display import Code, Diff, Note
+from paicli.ui.ink import Ink
+from paicli.ui.shown import Answer, Looked, Shown, Unfolded, Worked
+from paicli.ui.terminal import Terminal
+
+_TOOL_ENTRIES = (Worked, Looked, Diff, Code)
+
+
+class Paper:
+    """Writes what is ready above the prompt, and remembers what could be unfolded."""
+
+    def __init__(self, ink: Ink, output: Output, terminal: Terminal) -> None:
+        self._ink = ink
+        self._output = output
+        self._terminal = terminal
+        self._last: Shown | None = None
+        self._foldable: Shown | None = None
+
+    def is_behind(self) -> bool:
+        """Tell whether something waits to be written."""
+        return self._terminal.has_ready()
+
+    async def flush(self) -> None:
+        """Write all that is ready, with one switch away from the prompt and back."""
+        ready = self._terminal.take_ready()
+        if not ready:
+            return
+        width = self._output.get_size().columns
+        text = "\r\n".join(line for value in ready for line in self._entry(value, width))
+        async with in_terminal():
+            self._output.write_raw(text + "\r\n")
+            self._output.flush()
+
+    def unfold(self) -> bool:
+        """Write the last shortened entry in full; False when there is none."""
+        if self._foldable is None:
+            return False
+        self._terminal.commit(Unfolded(self._foldable))
+        self._foldable = None
+        return True
+
+    def _entry(self, value: Shown, width: int) -> list[str]:
+        lines = self._ink.lines(value, width)
+        if self._ink.is_shortened(value):
+            self._foldable = value
+        gap = self._needs_gap(value)
+        self._last = value
+        return ["", *lines] if gap else lines
+
+    def _needs_gap(self, value: Shown) -> bool:
+        if isinstance(value, Answer):
+            return not (value.tight and isinstance(self._last, Answer))
+        if isinstance(value, Note):
+            return not isinstance(self._last, Note)
+        if isinstance(value, _TOOL_ENTRIES):
+            return not isinstance(self._last, _TOOL_ENTRIES)
+        return True

@@ -1,0 +1,145 @@
+"""The prompt_toolkit application: live region, prompt, completion menu and status bar, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindingsBase
+from prompt_toolkit.layout import Dimension, HSplit, Layout, VerticalAlign, Window
+from prompt_toolkit.layout.containers import ConditionalContainer
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+STYLE = Style.from_dict(
+    {
+        "dim": "ansibrightblack",
+        "prompt": "bold ansicyan",
+        "live.spinner": "ansicyan",
+        "live.what": "ansicyan",
+        "live.tool": "bold",
+        "live.queued": "ansiyellow",
+        "ask": "bold ansiyellow",
+        "complaint": "ansired",
+        "mode.auto": "bold ansigreen",
+        "mode.plan": "bold ansicyan",
+        "mode.ask": "bold ansiyellow",
+        "status": "ansibrightblack",
+        "status.message": "ansiyellow",
+        "status.model": "noinherit",
+        "status.queue": "ansiyellow",
+        "status.high": "ansiyellow",
+        "status.full": "bold ansired",
+        "completion-menu": "bg:default noinherit",
+        "completion-menu.completion": "bg:default noinherit",
+        "completion-menu.completion.current": "bold reverse",
+        "completion-menu.meta.completion": "bg:default ansibrightblack",
+        "completion-menu.meta.completion.current": "bg:default ansibrightblack",
+    }
+)
+_MOST_INPUT_LINES = 12
+ESC_WAIT = 0.05
+"""Seconds to wait for the rest of a key sequence, for both of prompt_toolkit's timeouts."""
+
+Fragments = Callable[[], StyleAndTextTuples]
+
+
+class Prompt:
+    """The application and its two lines of input: the message, and the dialog's entry line."""
+
+    def __init__(
+        self,
+        live: Fragments,
+        status: Fragments,
+        entry_label: Callable[[], str],
+        dialog_step: Callable[[], str],
+        history: History,
+        completer: Completer,
+    ) -> None:
+        self.message = Buffer(
+            multiline=True,
+            history=history,
+            completer=ThreadedCompleter(completer),
+            complete_while_typing=True,
+            tempfile_suffix=".md",
+        )
+        self.entry = Buffer(multiline=True)
+        search = SearchToolbar()
+        typing = Condition(lambda: dialog_step() == "")
+        self._message_window = _input_window(
+            BufferControl(self.message, search_buffer_control=search.control),
+            lambda: "› ",
+        )
+        self._entry_window = _input_window(BufferControl(self.entry), entry_label)
+        self._root = HSplit(
+            [
+                Window(
+                    FormattedTextControl(live), dont_extend_height=True, always_hide_cursor=True
+                ),
+                ConditionalContainer(self._message_window, typing),
+                ConditionalContainer(
+                    self._entry_window, Condition(lambda: dialog_step() in ("reason", "edit"))
+                ),
+                search,
+                CompletionsMenu(max_height=8, scroll_offset=1),
+                Window(FormattedTextControl(status), height=1, style="class:status"),
+            ],
+            align=VerticalAlign.TOP,
+        )
+
+    def application(
+        self, bindings: KeyBindingsBase, keyboard: Input, output: Output
+    ) -> Application[None]:
+        """Return the application, ready to run."""
+        app: Application[None] = Application(
+            layout=Layout(self._root, focused_element=self._message_window),
+            key_bindings=bindings,
+            style=STYLE,
+            include_default_pygments_style=False,
+            erase_when_done=True,
+            input=keyboard,
+            output=output,
+        )
+        app.ttimeoutlen = app.timeoutlen = ESC_WAIT
+        return app
+
+    def focus_entry(self, app: Application[None], text: str) -> None:
+        """Let the dialog's entry line take the keys, starting with `text`."""
+        self.entry.text = text
+        self.entry.cursor_position = len(text)
+        app.layout.focus(self._entry_window)
+
+    def entry_has_focus(self, app: Application[None]) -> bool:
+        """Tell whether the keys go to the dialog's entry line."""
+        return app.layout.has_focus(self._entry_window)
+
+    def focus_message(self, app: Application[None]) -> None:
+        """Let the message take the keys."""
+        app.layout.focus(self._message_window)
+
+
+def _input_window(control: BufferControl, label: Callable[[], str]) -> Window:
+    from paicli.text import width
+
+    def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
+        text = label()
+        if line == wrapped == 0:
+            return [("class:prompt", text)]
+        return [("", " " * width(text))]
+
+    return Window(
+        control,
+        height=Dimension(min=1, max=_MOST_INPUT_LINES),
+        wrap_lines=True,
+        dont_extend_height=True,
+        get_line_prefix=prefix,
+    )

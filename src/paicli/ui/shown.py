@@ -1,0 +1,70 @@
+"""What the screen shows beside the display values: the entries of a conversation, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paicli.display import Display
+from paicli.policy.approval import ReviewRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the person sent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A block of the model's Markdown."""
+
+    source: str
+    tight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The model's thinking, shortened to a line; unfolded it is `text`."""
+
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A tool call that is over. `outcome` is `ok`, `failed`, `refused` or `cancelled`.
+
+    `output` are lines of what it printed or said, shown shortened under it.
+    """
+
+    name: str
+    subject: str
+    outcome: str
+    summary: str = ""
+    seconds: float = 0.0
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Neighbouring reads that went well, in one line."""
+
+    calls: tuple[Worked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person is asked to approve."""
+
+    request: ReviewRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolded:
+    """A shortened entry, in full."""
+
+    value: Shown
+
+
+Shown = Unfolded | Said | Answer | Thought | Worked | Looked | Asked | Display

@@ -1,0 +1,295 @@
+"""The conversation in a real terminal: keys, runs, the dialog, and what stays on the screen."""
+
+import re
+import signal
+import time
+
+import pytest
+
+from tests.terminal.screen import (
+    ALT_ENTER,
+    CTRL_C,
+    CTRL_D,
+    ENTER,
+    ESC,
+    SHIFT_TAB,
+    Screen,
+)
+
+STAGE = "tests.terminal.stage"
+PROMPT = "›"
+
+
+@pytest.fixture
+def screen():
+    with Screen(STAGE) as made:
+        made.wait_for("AUTO")
+        yield made
+
+
+def test_a_turn_and_a_clean_exit(screen):
+    screen.type("hello")
+    screen.wait_for("You said: hello")
+    screen.send(CTRL_D)
+    assert screen.exit_code() == 0
+    assert "Traceback" not in screen.text()
+
+
+def test_first_prompt_is_sent():
+    with Screen(STAGE, "hello") as screen:
+        screen.wait_for("You said: hello")
+
+
+def test_ctrl_c_clears_then_cancels_then_asks_once_more(screen):
+    screen.send("junk" + CTRL_C)
+    screen.wait_for(lambda: "junk" not in "\n".join(screen.lines()))
+    screen.type("chunks")
+    screen.wait_for("chunk3")
+    screen.send(CTRL_C)
+    screen.wait_for("Cancelled.")
+    screen.send(CTRL_C)
+    screen.wait_for("once more")
+    screen.type("hello")
+    screen.wait_for("You said: hello")
+    screen.wait_for(lambda: "once more" not in screen.text())
+    screen.send(CTRL_C)
+    screen.wait_for("once more")
+    screen.send(CTRL_C)
+    assert screen.exit_code() == 0
+
+
+def test_esc_cancels_the_run_and_keeps_what_was_typed(screen):
+    screen.type("chunks")
+    screen.wait_for("chunk3")
+    screen.send("draft")
+    screen.send(ESC)
+    screen.wait_for("Cancelled.")
+    assert f"{PROMPT} draft" in screen.text()
+    assert "chunk3" in screen.text()
+
+
+def test_enter_right_after_esc_sends_nothing(screen):
+    screen.type("chunks")
+    screen.wait_for("chunk3")
+    screen.send("draft" + ESC)
+    time.sleep(0.12)  # the second half of Alt+Enter comes late
+    screen.send(ENTER)
+    screen.watch(0.6)
+    assert "queued" not in screen.text()
+    screen.send("more")
+    screen.wait_for("more")
+
+
+@pytest.mark.parametrize(
+    "pieces", [("\x1b", "[A"), ("\x1b[", "A"), ("\x1b", "[200~pasted\x1b[201~"), ("\x1bO", "A")]
+)
+def test_a_sequence_in_pieces_does_not_cancel(screen, pieces):
+    screen.type("chunks")
+    screen.wait_for("chunk3")
+    for piece in pieces:
+        screen.send(piece)
+        time.sleep(0.08)
+    screen.watch(0.6)
+    assert "Cancelled" not in screen.text()
+
+
+def test_new_lines_come_by_alt_enter_ctrl_j_and_backslash(screen):
+    screen.send("one" + ALT_ENTER + "two\n" + "three\\" + ENTER + "four")
+    screen.wait_for("four")
+    screen.send(ENTER)
+    screen.wait_for("You said: one")
+    assert re.search(r"You said: one\s+two\s+three\s+four", screen.text())
+
+
+def test_a_long_paste_is_short_on_the_screen_and_sent_whole(screen):
+    pasted = "\r".join(f"row {n}" for n in range(120))
+    screen.send(f"\x1b[200~{pasted}\x1b[201~")
+    screen.wait_for("[pasted 120 lines]")
+    screen.send(ENTER)
+    screen.wait_for("row 119")
+    assert "› [pasted 120 lines]" in screen.text()
+
+
+def test_shift_tab_cycles_the_modes_also_during_a_run(screen):
+    screen.type("chunks")
+    screen.wait_for("chunk3")
+    screen.send(SHIFT_TAB)
+    screen.wait_for("plan: ")
+    screen.send(SHIFT_TAB)
+    screen.wait_for("ask: ")
+    screen.wait_for("ASK")
+    assert "Cancelled" not in screen.text()
+
+
+def test_typing_during_a_run_reaches_the_next_step(screen):
+    screen.type("steer")
+    screen.wait_for("Waiting")
+    screen.type("also this")
+    screen.wait_for("⏎ also this")
+    screen.wait_for("You added: also this")
+    screen.wait_for(f"{PROMPT} also this")
+    assert "⏎" not in "\n".join(screen.lines())
+
+
+def test_what_nobody_took_is_the_next_turn(screen):
+    screen.type("count")
+    screen.wait_for("line number 003")
+    screen.type("and then")
+    screen.wait_for("You said: and then")
+
+
+def test_arrow_up_takes_a_queued_message_back(screen):
+    screen.type("count")
+    screen.wait_for("line number 003")
+    screen.type("wrong words")
+    screen.wait_for("⏎ wrong words")
+    screen.send("\x1b[A")
+    screen.wait_for(f"{PROMPT} wrong words")
+    screen.wait_for(lambda: "⏎" not in "\n".join(screen.lines()))
+
+
+def test_commands_answer_and_are_not_sent(screen):
+    screen.type("/modle")
+    screen.wait_for("Did you mean /mode")
+    screen.type("/help")
+    screen.wait_for("/model [list|info|MODEL]")
+    screen.type("/status")
+    screen.wait_for("fake/fake-model")
+    screen.type("/lang zh")
+    screen.wait_for("语言：zh")
+    assert "You said" not in screen.text()
+    screen.type("exit")
+    assert screen.exit_code() == 0
+
+
+def test_broken_bytes_become_replacement_characters(screen):
+    screen.send(b"caf\xe9\r")
+    screen.wait_for("You said: caf\ufffd")
+    screen.type("second")
+    screen.wait_for("You said: second")
+
+
+def test_a_signal_that_came_ignored_does_not_change_the_keys(monkeypatch):
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        screen = Screen(STAGE)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    with screen:
+        screen.wait_for("AUTO")
+        screen.type("chunks")
+        screen.wait_for("chunk3")
+        screen.send(CTRL_C)
+        screen.wait_for("Cancelled.")
+
+
+def test_hostile_text_steers_nothing(screen):
+    screen.type("hostile")
+    screen.wait_for("<b>y</b>")
+    screen.watch(0.5)
+    for evil in (b"\x1b]0;pwned", b"\x1b[31mred", "\x9b2J".encode(), "\u202e".encode()):
+        assert evil not in screen.raw
+    text = screen.text()
+    assert "\\x1b]0;pwned" in text
+    assert "[red]x[/red]" in text
+
+
+class TestDialog:
+    def test_keys_typed_before_do_not_answer(self, screen):
+        screen.type("ask")
+        screen.wait_for("Waiting")
+        screen.send("yes y\r y\r")
+        screen.send("y")
+        screen.wait_for("Allow? [y/N]")
+        screen.send("y")
+        screen.watch(0.6)
+        assert "verdict" not in screen.text()
+        screen.send(ENTER)
+        screen.wait_for("verdict False")
+
+    def ask(self, screen, text="ask"):
+        screen.type(text)
+        screen.wait_for("Allow? [y/N]")
+        screen.watch(0.5)
+
+    def test_yes(self, screen):
+        self.ask(screen)
+        assert "$ touch owned" in screen.text()
+        screen.send("y")
+        screen.wait_for("verdict True")
+
+    def test_no_with_a_reason(self, screen):
+        self.ask(screen)
+        screen.send("n")
+        screen.wait_for("Why not?")
+        screen.type("too dangerous")
+        screen.wait_for("verdict False The user refused this: too dangerous")
+
+    def test_edit(self, screen):
+        self.ask(screen)
+        screen.send("e")
+        screen.wait_for("Edit: touch owned")
+        screen.type(" -v")
+        screen.wait_for("verdict True")
+        screen.wait_for("'touch owned -v'")
+
+    @pytest.mark.parametrize("key", [ESC, ENTER])
+    def test_esc_and_enter_refuse(self, screen, key):
+        self.ask(screen)
+        screen.send(key)
+        screen.wait_for("verdict False")
+
+    def test_ctrl_c_refuses_and_stops_the_run(self, screen):
+        self.ask(screen)
+        screen.send(CTRL_C)
+        screen.wait_for("Cancelled.")
+        screen.type("hello")
+        screen.wait_for("You said: hello")
+
+    def test_the_draft_survives(self, screen):
+        screen.type("ask")
+        screen.wait_for("Waiting")
+        screen.send("my draft")
+        screen.wait_for("Allow? [y/N]")
+        screen.watch(0.5)
+        screen.send(ENTER)
+        screen.wait_for("verdict False")
+        screen.wait_for(f"{PROMPT} my draft")
+
+    def test_a_long_command_is_shown_whole(self, screen):
+        self.ask(screen, "ask " + " ".join(f"word{n}" for n in range(400)) + "; echo \u202eend")
+        text = screen.text().replace("\n", "").replace(" ", "")
+        assert all(f"word{n}" in text for n in range(400))
+        assert "\\u202eend" in text
+
+    def test_a_write_shows_its_diff(self, screen):
+        self.ask(screen, "write")
+        assert "Hello PaiCLI" in screen.text()
+        screen.send("y")
+        screen.wait_for("verdict True")
+
+
+@pytest.mark.parametrize("columns", [200, 80, 40])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_line_is_there_once(columns, language):
+    with Screen(STAGE, columns=columns, PAICLI_LANG=language) as screen:
+        screen.wait_for("AUTO")
+        screen.type("count")
+        screen.wait_for("line number 059 of the count", 20)
+        screen.wait_for(lambda: PROMPT in screen.lines()[-2] or PROMPT in "".join(screen.lines()))
+        screen.watch(0.5)
+        found = re.findall(r"line number (\d{3}) of the count", screen.text())
+        assert found == [f"{n:03}" for n in range(60)]
+
+
+def test_every_line_is_there_once_after_resizes():
+    with Screen(STAGE) as screen:
+        screen.wait_for("AUTO")
+        screen.type("count")
+        for number, (columns, rows) in ((10, (100, 30)), (20, (60, 20)), (35, (80, 24))):
+            screen.wait_for(f"line number {number:03}")
+            screen.resize(columns, rows)
+        screen.wait_for("line number 059", 20)
+        screen.watch(0.5)
+        found = re.findall(r"line number (\d{3}) of the count", screen.text())
+        assert found == [f"{n:03}" for n in range(60)]
