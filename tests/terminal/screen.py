@@ -19,7 +19,7 @@ class Screen:
         self.picture = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.picture)
         self.raw = b""
-        unset = ("NO_COLOR", "PAICLI_LANG", "LC_ALL")
+        unset = ("NO_COLOR", "PAICLI_LANG", "LC_ALL", "TMUX", "VTE_VERSION", "WT_SESSION")
         kept = {name: value for name, value in os.environ.items() if name not in unset}
         self.child = pexpect.spawn(
             sys.executable,

@@ -6,11 +6,13 @@ What a person types is the cue: each scene says which events it brings.
 """
 
 import asyncio
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from paicli import i18n
 from paicli.agent.events import (
     Notice,
     ReplyFinished,
@@ -231,6 +233,7 @@ def actions(root):
 
 
 async def main():
+    i18n.use(os.environ.get("PAICLI_LANG", "en"))
     terminal = Terminal()
     root = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
     first = sys.argv[1] if len(sys.argv) > 1 else ""

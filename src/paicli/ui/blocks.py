@@ -43,6 +43,8 @@ THEME = Theme(
 _DIFF_LINES = 40
 _CODE_LINES = 40
 _OUTPUT_LINES = {"ok": 4, "failed": 10, "refused": 6, "cancelled": 4}
+_COMMAND = "execute_command"
+"""What a command has to say stands at the end of its output; other tools say it first."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GLYPHS = {
     "ok": ("✓", "green"),
@@ -133,11 +135,14 @@ def _worked(value: Worked, *, full: bool, width: int) -> Iterator[RenderableType
     yield _line(glyph, style, tool_word(value.name), value.subject, details, width)
     lines = [visible(line).expandtabs(4) for line in value.output.splitlines()]
     limit = len(lines) if full else _OUTPUT_LINES[value.outcome]
-    shown = lines[:limit] if value.outcome != "ok" or len(lines) <= limit else lines[-limit:]
-    for line in shown:
+    hidden = len(lines) - limit
+    from_end = value.name == _COMMAND
+    if hidden > 0 and from_end:
+        yield _more(hidden)
+    for line in lines[-limit:] if from_end else lines[:limit]:
         yield Text("  " + (line if full else cut(line, width - 3)), style="dim", overflow="fold")
-    if len(lines) > limit:
-        yield _more(len(lines) - limit)
+    if hidden > 0 and not from_end:
+        yield _more(hidden)
 
 
 def _line(

@@ -49,15 +49,15 @@ class ProjectFiles:
 
 def _walk(root: Path) -> Iterator[str]:
     """Yield the paths below `root` that its .gitignore does not hide, folders with a slash behind."""
-    from pathspec import PathSpec
+    from pathspec import GitIgnoreSpec
 
+    always = [".git/", "node_modules/", "__pycache__/"]
     try:
-        rules = (root / ".gitignore").read_text(errors="replace").splitlines()
-    except OSError:
-        rules = []
-    ignored = PathSpec.from_lines(
-        "gitwildmatch", [".git/", "node_modules/", "__pycache__/", *rules]
-    )
+        file = root / ".gitignore"
+        rules = file.read_text(errors="replace").splitlines() if file.is_file() else []
+        ignored = GitIgnoreSpec.from_lines([*always, *rules])
+    except (OSError, ValueError):
+        ignored = GitIgnoreSpec.from_lines(always)
     count = 0
     for folder, folders, files in os.walk(root):
         place = os.path.relpath(folder, root)

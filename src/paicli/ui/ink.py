@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from importlib import import_module
 from io import StringIO
+from threading import Thread
 
 from paicli.ui.shown import Shown
 
@@ -37,6 +40,11 @@ class Ink:
         with console.capture() as capture:
             console.print(blocks.drawn(value, plain=self.plain, full=full, width=console.width))
         return [line.rstrip(" ") for line in capture.get().strip("\n").split("\n")]
+
+    def warm_up(self) -> None:
+        """Import rich beside everything else, while the model is still thinking."""
+        if "rich.console" not in sys.modules:
+            Thread(target=import_module, args=("paicli.ui.blocks",), daemon=True).start()
 
     def is_shortened(self, value: Shown) -> bool:
         """Tell whether there is more to `value` than `lines` shows."""

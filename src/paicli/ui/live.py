@@ -25,14 +25,15 @@ def tail_lines(text: str, width: int, height: int) -> list[str]:
     """Return the last `height` lines of `text` as it looks when wrapped at `width`."""
     found: list[str] = []
     for line in reversed(visible(text[-_TAIL:]).expandtabs(4).split("\n")):
-        pieces = _wrapped(line, max(width, 4))
+        pieces = wrapped(line, max(width, 4))
         found[:0] = pieces
         if len(found) >= height:
             break
     return found[-height:] if height > 0 else []
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def wrapped(line: str, width: int) -> list[str]:
+    """Return a line in pieces of at most `width` cells."""
     pieces, start, used = [], 0, 0
     for place, character in enumerate(line):
         size = cells(character)

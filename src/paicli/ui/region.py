@@ -8,6 +8,7 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 
 from paicli.i18n import t
 from paicli.text import cut, one_line
+from paicli.text import width as cells
 from paicli.ui import live
 from paicli.ui.approval import Dialog
 from paicli.ui.ink import Ink
@@ -77,12 +78,16 @@ class LiveRegion:
         lines: list[StyleAndTextTuples] = []
         if not self.body_is_above:
             lines = self._ansi(self._ink.lines(Asked(dialog.request), width))
+            lines.append([])
         if dialog.complaint:
             lines.append([("class:complaint", cut(dialog.complaint, width))])
         if dialog.step == "choose":
-            question = t("approval.question")
-            keys = cut(f"  {t('approval.keys')}", max(width - len(question) - 2, 0))
-            lines.append([("class:ask", question), ("class:dim", keys)])
+            question, keys = t("approval.question"), t("approval.keys")
+            lines.append([("class:ask", question)])
+            if cells(question) + cells(keys) + 2 <= width:
+                lines[-1].append(("class:dim", f"  {keys}"))
+            else:
+                lines += [[("class:dim", piece)] for piece in live.wrapped(keys, width - 1)]
         else:
             lines.append([("class:dim", cut(t(f"approval.{dialog.step}_how"), width - 1))])
         return lines

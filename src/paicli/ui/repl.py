@@ -22,6 +22,7 @@ from paicli.errors import ConfigError, PaiCliError
 from paicli.i18n import t
 from paicli.llm.messages import Usage
 from paicli.policy.approval import Verdict
+from paicli.secrets import redact
 from paicli.text import clean
 from paicli.ui import commands, keys, mentions, statusbar
 from paicli.ui.actions import Actions, RunsTurns
@@ -149,7 +150,7 @@ class _Repl:
 
     def say_typed(self, text: str) -> None:
         """Show what the person sent."""
-        self._terminal.renderer.show(Said(text))
+        self._terminal.renderer.show(Said(redact(text)))
 
     def forget_conversation(self) -> None:
         """Start counting the context and the tokens anew."""
@@ -217,6 +218,7 @@ class _Repl:
 
     async def _one_turn(self, whole: str) -> TurnResult:
         self._terminal.renderer.start_turn()
+        self._ink.warm_up()
         result = TurnResult("error", error=t("terminal.bug"), exit_code=1)
         try:
             sent = await asyncio.to_thread(mentions.attached, whole, self._actions.root)

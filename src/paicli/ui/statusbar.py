@@ -105,13 +105,21 @@ def git_branch(folder: Path) -> str:
     """Return the branch that is checked out in `folder` or above; empty when there is none."""
     for place in (folder, *folder.parents):
         marker = place / ".git"
-        try:
-            if marker.is_file():
-                target = marker.read_text(errors="replace").partition("gitdir:")[2].strip()
-                marker = place / target
-            head = (marker / "HEAD").read_text(errors="replace").strip()
-        except OSError:
-            continue
-        name = head.removeprefix("ref: refs/heads/")
-        return name if name != head else head[:8]
+        if marker.is_file():
+            marker = place / _first_line(marker).removeprefix("gitdir:").strip()
+        head = _first_line(marker / "HEAD")
+        if head:
+            name = head.removeprefix("ref: refs/heads/")
+            return name if name != head else head[:8]
     return ""
+
+
+def _first_line(file: Path) -> str:
+    """Return the first line of a small regular file; empty when it cannot be read."""
+    try:
+        if not file.is_file():
+            return ""
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.readline(1_000).strip()
+    except OSError:
+        return ""

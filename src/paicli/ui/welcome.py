@@ -5,6 +5,7 @@ from __future__ import annotations
 from paicli import __version__
 from paicli.i18n import t
 from paicli.text import cut, one_line
+from paicli.text import width as cells
 
 
 def welcome(model: str, folder: str, mode: str, width: int, *, plain: bool) -> str:
@@ -15,5 +16,7 @@ def welcome(model: str, folder: str, mode: str, width: int, *, plain: bool) -> s
 
     head = f"PaiCLI π {__version__}"
     where = cut(f"{one_line(model)} · {one_line(folder)} · {mode}", width - 1)
-    keys = cut(t("terminal.welcome_keys"), width - 1)
+    keys = t("terminal.welcome_keys")
+    while cells(keys) >= width and " · " in keys:
+        keys = keys.rpartition(" · ")[0]
     return f"{styled('1;36', head)}\n{where}\n{styled('2', keys)}\n"

@@ -1,0 +1,272 @@
+"""The parts of the prompt that need no terminal: bar, pastes, queue, mentions, history, completion, dialog."""
+
+import asyncio
+import json
+import os
+import stat
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from paicli import i18n
+from paicli.llm.messages import Usage
+from paicli.policy.approval import Effect, ReviewRequest
+from paicli.text import width
+from paicli.ui.approval import QUIET, PersonReviewer
+from paicli.ui.commands import BUILT_IN, CommandTable
+from paicli.ui.completer import PromptCompleter
+from paicli.ui.history import ProjectHistory, history_file
+from paicli.ui.mentions import attached
+from paicli.ui.pastes import Pastes
+from paicli.ui.pending import PendingInput, Typed
+from paicli.ui.statusbar import Status, amount, bar, git_branch, short_folder
+from tests.terminal.stage import actions
+
+FULL = Status(
+    "auto",
+    "deepseek-flash",
+    "~/project",
+    "main",
+    64_000,
+    128_000,
+    Usage(1_234_567, 900),
+    "¥1.20",
+    2,
+)
+
+
+@pytest.mark.parametrize("columns", range(1, 130, 3))
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_the_bar_never_wraps(columns, language):
+    i18n.use(language)
+    try:
+        text = "".join(piece for _, piece in bar(FULL, columns))
+    finally:
+        i18n.use("en")
+    assert width(text) <= columns
+    if columns >= 40:
+        assert "AUTO" in text
+        assert "deepseek-flash" in text
+
+
+def test_the_bar_shows_everything_when_there_is_room():
+    text = "".join(piece for _, piece in bar(FULL, 200))
+    for part in (
+        "AUTO",
+        "deepseek-flash",
+        "50%",
+        "128k",
+        "1.2M",
+        "900",
+        "¥1.20",
+        "main",
+        "2 queued",
+    ):
+        assert part in text
+
+
+def test_amounts():
+    assert [amount(n) for n in (0, 999, 1000, 1500, 2_000_000)] == ["0", "999", "1k", "1.5k", "2M"]
+
+
+def test_the_branch_is_found(tmp_path):
+    assert git_branch(tmp_path / "nowhere") in ("", git_branch(tmp_path))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/x\n")
+    (tmp_path / "sub").mkdir()
+    assert git_branch(tmp_path / "sub") == "feature/x"
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
+    assert git_branch(tmp_path) == "01234567"
+    assert short_folder(tmp_path).endswith(tmp_path.name)
+
+
+def test_pastes():
+    pastes = Pastes()
+    assert pastes.placeholder("short") == "short"
+    long = "\n".join("abc" for _ in range(120))
+    name = pastes.placeholder(long)
+    other = pastes.placeholder(long + "d")
+    assert name == "[pasted 120 lines]"
+    assert other != name
+    assert pastes.whole(f"see {name} and {other}") == f"see {long} and {long}d"
+    assert pastes.length_at_end(f"see {name}") == len(name)
+    assert pastes.length_at_end("see") == 0
+
+
+def test_the_queue():
+    queue, taken = PendingInput(), []
+    queue.when_taken(taken.append)
+    for text in "abc":
+        queue.add(Typed(text, text.upper()))
+    assert queue.take_back() == Typed("c", "C")
+    assert queue.take() == ("A", "B")
+    assert [typed.shown for typed in taken] == ["a", "b"]
+    assert (queue.take(), queue.take_back(), len(queue)) == ((), None, 0)
+
+
+class TestMentions:
+    def test_a_file_and_a_folder(self, tmp_path):
+        (tmp_path / "a.py").write_text("x = '</file>'\n")
+        (tmp_path / "my dir").mkdir()
+        (tmp_path / "my dir" / "b").touch()
+        text = attached("see @a.py, and @<my dir>", tmp_path)
+        assert text.startswith("see @a.py, and @<my dir>\n\n")
+        assert "<file path=\"a.py\">\nx = '<\\/file>'" in text
+        assert '<directory path="my dir">\nb\n</directory>' in text
+
+    @pytest.mark.parametrize(
+        "text", ["mail a@a.py", "@missing", "@../out", "@/etc/passwd", "@link"]
+    )
+    def test_the_rest_stays_text(self, tmp_path, text):
+        (tmp_path / "a.py").touch()
+        (tmp_path.parent / "out").touch()
+        (tmp_path / "link").symlink_to("/etc/passwd")
+        assert attached(text, tmp_path) == text
+
+    def test_binary_large_and_odd_files(self, tmp_path):
+        (tmp_path / "bin").write_bytes(b"\0\1")
+        (tmp_path / "large").write_text("x" * 200_000)
+        os.mkfifo(tmp_path / "pipe")
+        assert 'binary="true"' in attached("@bin", tmp_path)
+        assert len(attached("@large", tmp_path)) < 130_000
+        assert attached("@pipe", tmp_path) == "@pipe"
+
+
+class TestHistory:
+    def test_lines_come_back_newest_first(self, tmp_path):
+        file = history_file(tmp_path, tmp_path)
+        history = ProjectHistory(file)
+        for line in ("one", "two", "two", "caf\udce9\nx"):
+            history.append_string(line)
+        assert list(ProjectHistory(file).load_history_strings()) == ["caf\ufffd\nx", "two", "one"]
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "DEEPSEEK_API_KEY=sk-abcdefgh12345",
+            "--token=abcdefgh",
+            " hidden",
+            "x" * 9000,
+            "QUJD" * 80,
+        ],
+    )
+    def test_secrets_stay_out(self, tmp_path, line):
+        file = history_file(tmp_path, tmp_path)
+        history = ProjectHistory(file)
+        history.append_string(line)
+        assert not file.exists()
+        assert history.get_strings() == [line]
+
+    def test_a_broken_file_or_none_at_all_does_no_harm(self, tmp_path):
+        file = history_file(tmp_path, tmp_path)
+        file.parent.mkdir()
+        file.write_bytes(b'"ok"\n{"x":\n\xff\xfe\n[1]\n"fine"\n')
+        assert list(ProjectHistory(file).load_history_strings()) == ["fine", "ok"]
+        blocked = ProjectHistory(tmp_path / "history" / file.name / "x.jsonl")
+        blocked.append_string("kept for the session")
+        assert list(blocked.load_history_strings()) == []
+
+    def test_a_long_file_is_shortened(self, tmp_path):
+        file = history_file(tmp_path, tmp_path)
+        file.parent.mkdir()
+        file.write_text("".join(f'"{n}"\n' for n in range(10_500)))
+        assert next(iter(ProjectHistory(file).load_history_strings())) == "10499"
+        assert len(file.read_text().splitlines()) < 2_100
+
+
+class TestCompletion:
+    def complete(self, root, text):
+        completer = PromptCompleter(CommandTable(BUILT_IN), actions(root))
+        return [c.text for c in completer.get_completions(Document(text), CompleteEvent())]
+
+    def test_commands(self, tmp_path):
+        assert "/model" in self.complete(tmp_path, "/")
+        assert self.complete(tmp_path, "/mod") == ["/mode", "/model"] or "/mode" in self.complete(
+            tmp_path, "/mod"
+        )
+        assert self.complete(tmp_path, "/mode p") == ["plan"]
+        assert "other/model" in self.complete(tmp_path, "/model o")
+        assert self.complete(tmp_path, "hello /") == []
+
+    def test_files(self, tmp_path):
+        (tmp_path / ".gitignore").write_text("*.log\nbuild/\n")
+        for name in ("src/app.py", "src/apple.py", "build/app.py", "x.log", "with space.txt"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).touch()
+        assert self.complete(tmp_path, "see @app") == ["src/app.py", "src/apple.py"]
+        assert "src/" in self.complete(tmp_path, "@")
+        assert self.complete(tmp_path, "@wsp") == ["<with space.txt>"]
+        assert self.complete(tmp_path, "@xlog") == []
+        assert self.complete(tmp_path, "me@app") == []
+
+
+class TestReviewer:
+    REQUEST = ReviewRequest("execute_command", Effect.COMMAND, {"command": "ls"}, "ls", "")
+
+    async def reviewed(self, act, request=REQUEST):
+        now = [0.0]
+        reviewer = PersonReviewer(lambda: now[0])
+        shown = []
+        reviewer.attach(shown.append, lambda dialog, verdict: shown.remove(dialog))
+        task = asyncio.create_task(reviewer.review(request))
+        await asyncio.sleep(0)
+        await act(shown[0], now)
+        verdict = await asyncio.wait_for(task, 1)
+        assert shown == []
+        return verdict
+
+    async def test_keys_count_only_after_a_quiet_moment(self):
+        async def act(dialog, now):
+            dialog.key("y")
+            dialog.seen()
+            dialog.key("y")
+            now[0] += QUIET * 0.9
+            dialog.key("y")
+            assert not dialog.verdict.done()
+            now[0] += QUIET * 1.1
+            dialog.key("y")
+
+        assert (await self.reviewed(act)).allowed
+
+    @pytest.mark.parametrize("key", ["\r", "\x1b"])
+    async def test_no_is_the_default(self, key):
+        async def act(dialog, now):
+            dialog.seen()
+            now[0] += 1
+            for other in "xqY1 "[:1]:
+                dialog.key(other)
+            dialog.key(key)
+
+        assert not (await self.reviewed(act)).allowed
+
+    async def test_edited_arguments_must_be_an_object(self):
+        request = ReviewRequest("write_file", Effect.WRITE, {"path": "a"}, "a", "")
+
+        async def act(dialog, now):
+            dialog.seen()
+            now[0] += 1
+            dialog.key("e")
+            assert json.loads(dialog.text) == {"path": "a"}
+            for bad in ("", "[1]", "{"):
+                dialog.enter(bad)
+                assert dialog.complaint
+            dialog.enter('{"path": "b"}')
+
+        verdict = await self.reviewed(act, request)
+        assert verdict.allowed
+        assert verdict.arguments == {"path": "b"}
+
+    async def test_nobody_there_means_no(self):
+        assert not (await PersonReviewer().review(self.REQUEST)).allowed
+
+    async def test_a_cancelled_question_disappears(self):
+        reviewer, shown = PersonReviewer(), []
+        reviewer.attach(shown.append, lambda dialog, verdict: shown.remove(dialog))
+        task = asyncio.create_task(reviewer.review(self.REQUEST))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert shown == []

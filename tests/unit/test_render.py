@@ -1,0 +1,172 @@
+"""Events become entries: once, in order, and nothing foreign steers the terminal."""
+
+import re
+
+import pytest
+
+from paicli import i18n
+from paicli.agent.events import (
+    Notice,
+    ReplyFinished,
+    RequestStarted,
+    ToolCalled,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnResult,
+    UsageReported,
+)
+from paicli.display import Choice, Code, Diff, Note, Table
+from paicli.llm.deltas import ReasoningDelta, Retrying, TextDelta
+from paicli.llm.messages import ChatResponse, Usage
+from paicli.policy.approval import Effect, ReviewRequest
+from paicli.text import width
+from paicli.tools.base import ToolResult
+from paicli.ui.ink import Ink
+from paicli.ui.render import Renderer
+from paicli.ui.shown import Answer, Asked, Looked, Said, Thought, Worked
+
+HOSTILE = "x\x1b]0;t\x07\x1b[2J\x9b31m\r\u202e[red]y[/red]"
+
+
+@pytest.fixture
+def played():
+    entries = []
+    renderer = Renderer(entries.append, lambda: None, clock=lambda: 0.0)
+    renderer.start_turn()
+
+    def play(*events):
+        for event in events:
+            renderer.on_event(event)
+        return entries
+
+    play.renderer = renderer
+    return play
+
+
+def call(number, name, *, ok=True, output="", content="", **rest):
+    events = [ToolCalled(number, name, "{}", f"subject {number}"), ToolStarted(number)]
+    events += [ToolProgress(number, output)] if output else []
+    return [*events, ToolFinished(ToolResult(number, name, ok, content, **rest))]
+
+
+def test_neighbouring_reads_share_an_entry(played):
+    entries = played(
+        RequestStarted(1),
+        *call("1", "read_file"),
+        *call("2", "grep_code"),
+        *call("3", "edit_file", display=Diff("a", "@@ -1 +1 @@\n-a\n+b\n", 1, 1)),
+        *call("4", "list_dir"),
+        RequestStarted(2),
+    )
+    assert [type(entry) for entry in entries] == [Looked, Worked, Diff, Looked]
+    assert [worked.subject for worked in entries[0].calls] == ["subject 1", "subject 2"]
+
+
+def test_thinking_becomes_one_entry_before_the_answer(played):
+    entries = played(ReasoningDelta("a "), ReasoningDelta("b"), TextDelta("Hi\n\nyou"))
+    assert entries == [Thought(0.0, "a b"), Answer("Hi")]
+    entries = played(ReplyFinished(ChatResponse("Hi\n\nyou")))
+    assert entries[-1] == Answer("you")
+
+
+def test_a_reply_that_was_not_streamed_is_shown(played):
+    assert played(RequestStarted(1), ReplyFinished(ChatResponse("Whole."))) == [Answer("Whole.")]
+
+
+def test_a_failure_shows_what_the_tool_said(played):
+    content = '<tool_result tool="read_file">\nno such file\n</tool_result>'
+    entries = played(*call("1", "read_file", ok=False, content=content))
+    assert entries[0].outcome == "failed"
+    assert entries[0].output == "no such file"
+
+
+def test_a_turn_that_ends_leaves_nothing_in_motion(played):
+    played(TextDelta("half"), ToolCalled("1", "x", "{}", ""), Notice("warning", "w"))
+    entries = played()
+    played.renderer.end_turn(TurnResult("cancelled", exit_code=130))
+    assert [type(entry) for entry in entries] == [Note, Answer, Note]
+    assert not played.renderer.tools
+    assert played.renderer.busy_since is None
+
+
+def test_tokens_are_counted(played):
+    played(UsageReported(Usage(10, 2, 0), Usage(10, 2, 0)))
+    played(UsageReported(Usage(20, 3, 5), Usage(30, 5, 5)))
+    assert played.renderer.context_used == 23
+    assert played.renderer.total == Usage(30, 5, 5)
+
+
+def test_events_of_unknown_calls_do_no_harm(played):
+    played(ToolStarted("9"), ToolProgress("9", "x"), Retrying(2, 0.5, "reset"))
+    assert isinstance(played(*call("9", "mystery"))[-1], Worked)
+
+
+ENTRIES = [
+    Said(HOSTILE),
+    Answer(HOSTILE),
+    Thought(1.0, HOSTILE),
+    Worked(HOSTILE, HOSTILE, "failed", HOSTILE, 2.0, HOSTILE),
+    Looked((Worked("read_file", HOSTILE, "ok"), Worked(HOSTILE, HOSTILE, "ok"))),
+    Asked(ReviewRequest("t", Effect.COMMAND, {}, HOSTILE, "", Note(HOSTILE), HOSTILE)),
+    Asked(ReviewRequest("t", Effect.WRITE, {}, HOSTILE, "", Diff(HOSTILE, f"@@ -1 +1 @@\n+{HOSTILE}", 1, 0))),
+    Note(HOSTILE, "error"),
+    Code(HOSTILE, HOSTILE),
+    Table((HOSTILE,), ((HOSTILE,),)),
+    Choice(HOSTILE, ((HOSTILE, HOSTILE),)),
+    Diff(HOSTILE, f"@@ -1 +1 @@\n-{HOSTILE}\n+{HOSTILE}", 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_entry_is_harmless(entry, full, language):
+    i18n.use(language)
+    try:
+        text = "\n".join(Ink({"TERM": "xterm-256color"}).lines(entry, 60, full=full))
+    finally:
+        i18n.use("en")
+    without_colours = re.sub(r"\x1b\[[\d;]*m", "", text)
+    assert "\x1b[2J" not in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", without_colours)
+    if "red" in without_colours:
+        assert "[red]y[/red]" in without_colours.replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_lines_fit(columns):
+    long = "很长的" * 60 + "x" * 300
+    entries = [
+        Said(long),
+        Worked("execute_command", long, "failed", "exit 1", 3.0, f"{long}\n{long}"),
+        Looked((Worked("read_file", long, "ok"), Worked("read_file", long, "ok"))),
+        Asked(ReviewRequest("t", Effect.COMMAND, {}, long, "")),
+        Diff("a", f"@@ -1 +1 @@\n-{long}\n+{long}", 1, 1),
+        Note(long),
+        Answer(long),
+    ]
+    for entry in entries:
+        lines = Ink({"TERM": "dumb"}).lines(entry, columns)
+        assert max(map(width, lines)) <= columns, entry
+
+
+def test_a_question_shows_all_of_the_command():
+    command = "\n".join(f"step {n} {'x' * 100}" for n in range(80))
+    request = ReviewRequest("t", Effect.COMMAND, {}, command, "")
+    text = "".join(line.strip() for line in Ink({"TERM": "dumb"}).lines(Asked(request), 50))
+    assert all(f"step{n}" in text.replace(" ", "") for n in range(80))
+
+
+def test_long_diffs_are_folded_and_can_be_unfolded():
+    diff = Diff("a", "@@ -0,0 +1,90 @@\n" + "".join(f"+line {n}\n" for n in range(90)), 90, 0)
+    ink = Ink({"TERM": "dumb"})
+    assert ink.is_shortened(diff)
+    assert "line 89" not in "\n".join(ink.lines(diff, 80))
+    assert "line 89" in "\n".join(ink.lines(diff, 80, full=True))
+
+
+def test_diff_lines_carry_their_numbers():
+    diff = Diff("a", "--- a/a\n+++ b/a\n@@ -3,2 +3,2 @@\n same\n-old\n+new\n", 1, 1)
+    lines = Ink({"TERM": "dumb"}).lines(diff, 40)
+    assert [line.split() for line in lines] == [["3", "same"], ["4", "-", "old"], ["4", "+", "new"]]
