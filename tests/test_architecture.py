@@ -11,7 +11,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LATE_IMPORTS = set(
     tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["paicli"]["late-imports"]
 )
-BROAD_HANDLERS = {"tools/registry.py", "agent/hooks.py", "ui/repl.py", "cli.py"}
+BROAD_HANDLERS = {"tools/registry.py", "agent/hooks.py", "ui/turns.py", "cli.py"}
 
 
 def name_of(path):

@@ -129,6 +129,9 @@ class Settings:
     offload_threshold: int = _variable(
         "PAICLI_TOOL_OFFLOAD_THRESHOLD_CHARS", 32_000, _whole(2_000, 10_000_000)
     )
+    screen: str = _variable("PAICLI_SCREEN", "live", _one_of("live", "lines"))
+    editing: str = _variable("PAICLI_EDITING", "emacs", _one_of("emacs", "vi"))
+    notify: str = _variable("PAICLI_NOTIFY", "off", _one_of("off", "bell", "desktop"))
     log_level: str = _variable(
         "PAICLI_LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")
     )

@@ -13,17 +13,16 @@ ENTER, ESC, CTRL_C, CTRL_D, SHIFT_TAB, ALT_ENTER = "\r", "\x1b", "\x03", "\x04",
 
 
 class Screen:
-    """A program in a terminal of `columns` × `rows`."""
+    """A Python module with its arguments, or any program by `argv`, in a terminal."""
 
-    def __init__(self, *command, columns=80, rows=24, **environ):
+    def __init__(self, *command, columns=80, rows=24, argv=(), **environ):
         self.picture = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.picture)
         self.raw = b""
         unset = ("NO_COLOR", "PAICLI_LANG", "LC_ALL", "TMUX", "VTE_VERSION", "WT_SESSION")
         kept = {name: value for name, value in os.environ.items() if name not in unset}
         self.child = pexpect.spawn(
-            sys.executable,
-            ["-m", *command],
+            *(argv or (sys.executable, ["-m", *command])),
             dimensions=(rows, columns),
             cwd=ROOT,
             env=kept

@@ -229,6 +229,8 @@ def actions(root):
         model_names=lambda: ("fake-model", "other/model"),
         new_conversation=lambda: None,
         cost=lambda usage: "¥0.01" if usage.input else "",
+        editing=os.environ.get("STAGE_EDITING", "emacs"),
+        notify=os.environ.get("STAGE_NOTIFY", "off"),
     )
 
 

@@ -1,7 +1,9 @@
 """The conversation in a real terminal: keys, runs, the dialog, and what stays on the screen."""
 
 import re
+import shutil
 import signal
+import sys
 import time
 
 import pytest
@@ -293,3 +295,100 @@ def test_every_line_is_there_once_after_resizes():
         screen.watch(0.5)
         found = re.findall(r"line number (\d{3}) of the count", screen.text())
         assert found == [f"{n:03}" for n in range(60)]
+
+
+class TestLinesAlone:
+    @pytest.fixture
+    def lines(self):
+        with Screen(STAGE, TERM="dumb") as made:
+            made.wait_for("\n>")
+            yield made
+
+    def test_turns_commands_and_the_end(self, lines):
+        lines.type("hello")
+        lines.wait_for("You said: hello")
+        lines.type("/modle")
+        lines.wait_for("Did you mean")
+        lines.type("one\\")
+        lines.type("two")
+        lines.wait_for(lambda: re.search(r"You said: one\s+two", lines.text()))
+        assert b"\x1b" not in lines.raw
+        lines.send(CTRL_D)
+        assert lines.exit_code() == 0
+
+    def test_ctrl_c(self, lines):
+        lines.type("chunks")
+        lines.watch(0.5)
+        lines.send(CTRL_C)
+        lines.wait_for("Cancelled.")
+        lines.type("hello")
+        lines.wait_for("You said: hello")
+        lines.send(CTRL_C)
+        lines.wait_for("once more")
+        lines.send(CTRL_C)
+        assert lines.exit_code() == 0
+
+    def test_a_question(self, lines):
+        lines.type("ask")
+        lines.type("y")
+        lines.wait_for("[y/N]")
+        lines.type("y")
+        lines.watch(0.6)
+        assert "verdict" not in lines.text()
+        lines.type("y")
+        lines.wait_for("verdict True")
+
+
+def test_vi_keys_leave_insert_mode_first():
+    with Screen(STAGE, STAGE_EDITING="vi") as screen:
+        screen.wait_for("AUTO")
+        screen.type("chunks")
+        screen.wait_for("chunk3")
+        screen.send("abc" + ESC)
+        screen.watch(0.5)
+        screen.send("0x")
+        screen.wait_for(f"{PROMPT} bc")
+        assert "Cancelled" not in screen.text()
+        screen.send(ESC)
+        screen.wait_for("Cancelled.")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with job control")
+def test_ctrl_z_and_back():
+    with Screen(argv=("bash", ["--norc", "-i"]), PS1="shell: ") as screen:
+        screen.type(f"{sys.executable} -m {STAGE}")
+        screen.wait_for("AUTO")
+        screen.send("draft\x1a")
+        screen.wait_for("Stopped")
+        screen.type("fg")
+        screen.wait_for(lambda: any(line == f"{PROMPT} draft" for line in screen.lines()))
+        screen.send(" more")
+        screen.wait_for(f"{PROMPT} draft more")
+
+
+def test_a_very_small_window():
+    with Screen(STAGE, columns=20, rows=6) as screen:
+        screen.wait_for("AUTO")
+        screen.type("hello")
+        screen.wait_for("You said: hello")
+        screen.type("ask")
+        screen.wait_for("[y/N]")
+        screen.watch(0.5)
+        screen.send("y")
+        screen.wait_for("verdict True")
+
+
+def test_the_title_is_set_and_given_back(screen):
+    assert b"\x1b[22;0t" in screen.raw
+    screen.send(CTRL_D)
+    assert screen.exit_code() == 0
+    assert b"\x1b[23;0t" in screen.raw
+
+
+def test_ctrl_o_unfolds(screen):
+    screen.type("tour")
+    screen.wait_for("more lines (Ctrl+O)")
+    screen.wait_for("完成了")
+    screen.watch(0.5)
+    screen.send("\x0f")
+    screen.wait_for(lambda: screen.text().count("assertion line 0") == 1)

@@ -76,6 +76,8 @@ class Actions:
     `describe_model` give what `/model list` and `/model info` show, `model_names` what completion
     offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
     empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
+    `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
+    region, for screen readers.
     """
 
     root: Path
@@ -87,3 +89,6 @@ class Actions:
     new_conversation: Callable[[], None]
     cost: Callable[[Usage], str] = field(default=lambda _: "")
     keep_setting: Callable[[str, str], None] = field(default=lambda _name, _value: None)
+    editing: str = "emacs"
+    notify: str = "off"
+    lines_only: bool = False

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, vi_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -16,15 +16,17 @@ from paicli.text import clean
 from paicli.ui.approval import Dialog
 from paicli.ui.keyboard import LATE
 from paicli.ui.pastes import Pastes
+from paicli.ui.window import FOCUS_GAINED, FOCUS_LOST, Window
 
 _SPLIT_ALT_ENTER = 0.5
 
 
-class Desk(Protocol):
+class KeyTarget(Protocol):
     """Where the keys work."""
 
     pastes: Pastes
     escape: Escape
+    window: Window
 
     @property
     def dialog(self) -> Dialog | None: ...
@@ -72,7 +74,7 @@ class Escape:
         return time.monotonic() - self._at < _SPLIT_ALT_ENTER
 
 
-def bindings(desk: Desk) -> KeyBindings:
+def bindings(desk: KeyTarget) -> KeyBindings:
     """Return the keys of the prompt and of the approval dialog."""
     keys = KeyBindings()
     _add_dialog_keys(keys, desk)
@@ -83,7 +85,7 @@ def bindings(desk: Desk) -> KeyBindings:
     return keys
 
 
-def _add_sending_keys(keys: KeyBindings, desk: Desk) -> None:
+def _add_sending_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add("enter", filter=Condition(lambda: desk.dialog is None))
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -107,7 +109,7 @@ def _add_sending_keys(keys: KeyBindings, desk: Desk) -> None:
         event.current_buffer.insert_text("\n")
 
 
-def _add_editing_keys(keys: KeyBindings, desk: Desk) -> None:
+def _add_editing_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add("tab")
     def _(event: KeyPressEvent) -> None:
         if event.current_buffer.complete_state:
@@ -126,11 +128,11 @@ def _add_editing_keys(keys: KeyBindings, desk: Desk) -> None:
         event.current_buffer.delete_before_cursor(max(desk.pastes.length_at_end(before), 1))
 
 
-def _add_control_keys(keys: KeyBindings, desk: Desk) -> None:
+def _add_control_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     def is_empty(event: KeyPressEvent) -> bool:
         return not event.current_buffer.text
 
-    @keys.add("escape")
+    @keys.add("escape", filter=~vi_mode | vi_navigation_mode)
     def _(_event: KeyPressEvent) -> None:
         desk.escape.pressed()
 
@@ -152,10 +154,15 @@ def _add_control_keys(keys: KeyBindings, desk: Desk) -> None:
             event.current_buffer.auto_up(count=event.arg)
 
 
-def _add_other_keys(keys: KeyBindings, desk: Desk) -> None:
+def _add_other_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add("s-tab")
     def _(_event: KeyPressEvent) -> None:
         desk.cycle_mode()
+
+    @keys.add(FOCUS_GAINED)
+    @keys.add(FOCUS_LOST)
+    def _(event: KeyPressEvent) -> None:
+        desk.window.in_front = event.key_sequence[0].key == FOCUS_GAINED
 
     @keys.add("c-o", eager=True)
     def _(_event: KeyPressEvent) -> None:
@@ -170,7 +177,7 @@ def _add_other_keys(keys: KeyBindings, desk: Desk) -> None:
         desk.open_editor(event.current_buffer)
 
 
-def _add_dialog_keys(keys: KeyBindings, desk: Desk) -> None:
+def _add_dialog_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     choosing = Condition(lambda: desk.dialog is not None and desk.dialog.step == "choose")
     entering = Condition(lambda: desk.dialog is not None and desk.dialog.step != "choose")
 
@@ -185,6 +192,8 @@ def _add_dialog_keys(keys: KeyBindings, desk: Desk) -> None:
             desk.leave()
         elif pressed.key == Keys.BackTab:
             desk.cycle_mode()
+        elif pressed.key in (FOCUS_GAINED, FOCUS_LOST):
+            desk.window.in_front = pressed.key == FOCUS_GAINED
         elif desk.dialog is not None and len(pressed.data) == 1:
             desk.dialog.key(pressed.data)
 

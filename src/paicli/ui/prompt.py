@@ -7,6 +7,7 @@ from collections.abc import Callable
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
@@ -97,7 +98,7 @@ class Prompt:
         )
 
     def application(
-        self, bindings: KeyBindingsBase, keyboard: Input, output: Output
+        self, bindings: KeyBindingsBase, keyboard: Input, output: Output, *, vi: bool
     ) -> Application[None]:
         """Return the application, ready to run."""
         app: Application[None] = Application(
@@ -106,6 +107,7 @@ class Prompt:
             style=STYLE,
             include_default_pygments_style=False,
             erase_when_done=True,
+            editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
             input=keyboard,
             output=output,
         )

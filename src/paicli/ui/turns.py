@@ -1,0 +1,144 @@
+"""What the person sends, taken one by one: commands, turns, and what waits for its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from paicli.agent.events import TurnResult
+from paicli.display import Display, Note
+from paicli.errors import PaiCliError
+from paicli.i18n import t
+from paicli.llm.messages import Usage
+from paicli.secrets import redact
+from paicli.ui import commands, mentions
+from paicli.ui.actions import Actions, RunsTurns
+from paicli.ui.pending import Typed
+from paicli.ui.shown import Said
+from paicli.ui.terminal import Terminal
+
+_log = logging.getLogger(__name__)
+_LAST_WAIT = 5.0
+"""Seconds that a cancelled run gets to end its processes when the person leaves."""
+
+
+class Turns:
+    """Runs the agent, one turn at a time, and answers commands; is the screen that they speak to.
+
+    `leave` ends the program. `not_sent` gets the messages that a run which failed or was stopped
+    left waiting. `turn_began` and `turn_ended` are told of each.
+    """
+
+    def __init__(
+        self,
+        agent: RunsTurns,
+        actions: Actions,
+        terminal: Terminal,
+        more_commands: Sequence[commands.Command],
+    ) -> None:
+        self.agent = agent
+        self.actions = actions
+        self.terminal = terminal
+        self.table = commands.CommandTable([*commands.BUILT_IN, *more_commands])
+        self.leave: Callable[[], None] = lambda: None
+        self.not_sent: Callable[[list[Typed]], None] = lambda _: None
+        self.turn_began: Callable[[], None] = lambda: None
+        self.turn_ended: Callable[[TurnResult], None] = lambda _: None
+        self._setting = commands.Setting(self, agent, actions, self.table)
+        self._run: asyncio.Task[TurnResult] | None = None
+        self._turns: asyncio.Task[None] | None = None
+        self._command: asyncio.Task[None] | None = None
+        terminal.pending.when_taken(lambda typed: self._echo(typed.shown))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._turns is not None and not self._turns.done()
+
+    def submit(self, shown: str, whole: str) -> str:
+        """Run a command, start a turn or queue a message; return why it cannot be taken now, if so."""
+        what = self.table.parse(whole)
+        if isinstance(what, commands.Unknown):
+            self._echo(shown)
+            self.say(Note(commands.unknown_text(what), "error"))
+        elif isinstance(what, commands.Call):
+            if self.is_busy and not what.command.during_task:
+                return t("terminal.not_during_task", name=what.command.name)
+            self._echo(shown)
+            self._command = asyncio.create_task(self._run_command(what))
+        elif self.is_busy:
+            self.terminal.pending.add(Typed(shown, whole))
+            self.terminal.wake.set()
+        else:
+            self._turns = asyncio.create_task(self._take_turns(Typed(shown, whole)))
+            self._turns.add_done_callback(lambda _: self.terminal.wake.set())
+        return ""
+
+    def cancel(self) -> None:
+        """Stop the turn that runs, if any."""
+        if self._run is not None:
+            self._run.cancel()
+
+    async def stop(self) -> None:
+        """Stop for good: the turn gets a moment to end what it started."""
+        self.terminal.pending.take_all_back()
+        self.cancel()
+        waiting = [task for task in (self._turns, self._command) if task is not None]
+        if waiting:
+            await asyncio.wait(waiting, timeout=_LAST_WAIT)
+
+    def say(self, *what: Display) -> None:
+        """Show something in the transcript."""
+        for value in what:
+            self.terminal.renderer.show(value)
+
+    def usage(self) -> tuple[int, Usage]:
+        """Return the tokens in the context, and those used since the conversation began."""
+        return self.terminal.renderer.context_used, self.terminal.renderer.total
+
+    def forget_conversation(self) -> None:
+        """Start counting the context and the tokens anew."""
+        self.terminal.renderer.forget_conversation()
+
+    def _echo(self, text: str) -> None:
+        self.terminal.renderer.show(Said(redact(text)))
+
+    async def _run_command(self, call: commands.Call) -> None:
+        try:
+            await call.command.run(self._setting, call.argument)
+        except PaiCliError as error:
+            self.say(Note(str(error), "error"))
+        except Exception:  # noqa: BLE001  an edge: a bug becomes one line, its traceback goes to the log
+            _log.exception("command /%s", call.command.name)
+            self.say(Note(t("terminal.bug"), "error"))
+
+    async def _take_turns(self, typed: Typed) -> None:
+        """Run a turn, and then one for what was typed meanwhile and the agent did not take."""
+        waiting = [typed]
+        while waiting:
+            for message in waiting:
+                self._echo(message.shown)
+            result = await self._one_turn("\n\n".join(message.sent for message in waiting))
+            waiting = self.terminal.pending.take_all_back()
+            if waiting and result.status != "done":
+                self.not_sent(waiting)
+                return
+
+    async def _one_turn(self, text: str) -> TurnResult:
+        self.terminal.renderer.start_turn()
+        self.turn_began()
+        result = TurnResult("error", error=t("terminal.bug"), exit_code=1)
+        try:
+            sent = await asyncio.to_thread(mentions.attached, text, self.actions.root)
+            self._run = asyncio.create_task(self.agent.run(sent, submitted=text))
+            result = await self._run
+        except asyncio.CancelledError:
+            result = TurnResult("cancelled", exit_code=130)
+        except Exception:  # noqa: BLE001  an edge: a bug becomes one line, its traceback goes to the log
+            _log.exception("a turn ended with a bug")
+        finally:
+            self._run = None
+            self.terminal.renderer.end_turn(result)
+            self.turn_ended(result)
+        return result
