@@ -120,6 +120,8 @@ class Settings:
     retry_attempts: int = _variable("PAICLI_LLM_RETRY_MAX_ATTEMPTS", 3, _whole(1, 10))
     retry_base_delay_ms: int = _variable("PAICLI_LLM_RETRY_BASE_DELAY_MS", 500, _whole(0, 60_000))
     retry_max_delay_ms: int = _variable("PAICLI_LLM_RETRY_MAX_DELAY_MS", 30_000, _whole(0, 600_000))
+    context_window: int = _variable("PAICLI_CONTEXT_WINDOW", 0, _whole(0, 10_000_000))
+    wire_log: str = _variable("PAICLI_WIRE_LOG", "", _text)
     token_budget: int = _variable("PAICLI_REACT_TOKEN_BUDGET", _UNLIMITED, _whole(1, _UNLIMITED))
     max_iterations: int = _variable(
         "PAICLI_REACT_MAX_ITERATIONS", _UNLIMITED, _whole(1, _UNLIMITED)

@@ -1,0 +1,109 @@
+"""HTTP for the model: one connection that stays open, TLS, proxies, and httpx's errors in words."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import httpx
+
+from paicli import __version__
+from paicli.errors import ModelError, ModelUnreachable
+from paicli.i18n import t
+from paicli.llm.failures import safe_words
+
+_LOOPBACK = ("127.", "[::1]", "::1", "localhost", "0.0.0.0")
+_KEEP_ALIVE_SECONDS = 120.0
+_CONNECTIONS = 8
+
+
+def open_http(
+    url: str,
+    timeout: httpx.Timeout,
+    headers: Mapping[str, str],
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> httpx.AsyncClient:
+    """Return a client for a server. Raises ModelUnreachable when a proxy setting makes no sense."""
+    on_this_machine = (urlsplit(url).hostname or "").startswith(_LOOPBACK)
+    try:
+        return httpx.AsyncClient(
+            headers={"User-Agent": f"paicli/{__version__}", **headers},
+            timeout=timeout,
+            transport=transport,
+            verify=_trust(url),
+            http2=False,
+            follow_redirects=False,
+            trust_env=not on_this_machine,  # a proxy cannot reach this machine's own servers
+            limits=httpx.Limits(
+                max_connections=_CONNECTIONS,
+                max_keepalive_connections=_CONNECTIONS,
+                keepalive_expiry=_KEEP_ALIVE_SECONDS,
+            ),
+        )
+    except (ValueError, ImportError, httpx.InvalidURL) as error:
+        # Raised for HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: an unknown scheme, a bad address.
+        raise ModelUnreachable(t("wire.bad_proxy", reason=safe_words(str(error), ""))) from None
+
+
+def unreachable(error: Exception, url: str, key: str) -> ModelError:
+    """Return what a failure of the connection means. The retryable ones may pass by themselves."""
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    reason = safe_words(str(error) or type(error).__name__, key)
+    cause = _root_cause(error)
+    match error:
+        case httpx.ConnectTimeout():
+            return ModelUnreachable(t("wire.connect_timeout", host=host), retryable=True)
+        case httpx.PoolTimeout() | httpx.TimeoutException():
+            return ModelUnreachable(t("wire.read_timeout", host=host), retryable=True)
+        case httpx.ProxyError():
+            return ModelUnreachable(t("wire.proxy", reason=reason))
+        case httpx.ConnectError() if isinstance(cause, ssl.SSLError):
+            return ModelUnreachable(t(_tls_key(cause), host=host, reason=reason))
+        case httpx.ConnectError() if _is_unknown_name(cause, reason):
+            return ModelUnreachable(t("wire.unknown_host", host=host), retryable=True)
+        case httpx.ConnectError():
+            return ModelUnreachable(t("wire.no_route", host=host, reason=reason), retryable=True)
+        case httpx.LocalProtocolError() | httpx.UnsupportedProtocol() | httpx.InvalidURL():
+            return ModelUnreachable(t("wire.bad_request", reason=reason))
+        case httpx.DecodingError():
+            return ModelUnreachable(t("wire.bad_encoding", host=host))
+        case httpx.TransportError():
+            return ModelUnreachable(t("wire.broken", host=host, reason=reason), retryable=True)
+    return ModelUnreachable(t("wire.bad_request", reason=reason))
+
+
+def _trust(url: str) -> ssl.SSLContext | bool:
+    """Return the machine's own certificates, a company's included; httpx's where there are none."""
+    if not url.lower().startswith("https:"):
+        return True
+    paths = ssl.get_default_verify_paths()
+    if sys.platform == "linux" and not (paths.cafile or paths.capath):
+        return True
+    try:
+        import truststore
+    except ImportError:
+        return True
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    seen: BaseException = error
+    while (deeper := seen.__cause__ or seen.__context__) is not None:
+        seen = deeper
+        if isinstance(seen, ssl.SSLError):
+            break
+    return seen
+
+
+def _tls_key(cause: ssl.SSLError) -> str:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return "wire.certificate"
+    return "wire.not_tls" if "WRONG_VERSION_NUMBER" in str(cause) else "wire.tls"
+
+
+def _is_unknown_name(cause: BaseException, reason: str) -> bool:
+    words = ("name or service not known", "nodename nor servname", "getaddrinfo", "name resolution")
+    text = f"{cause} {reason}".lower()
+    return any(word in text for word in words)

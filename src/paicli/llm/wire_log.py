@@ -1,0 +1,65 @@
+"""A session's raw bytes in a file, so that a broken stream can become a test."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from paicli.secrets import redact
+
+_log = logging.getLogger(__name__)
+_MASK = b"***"
+
+
+class WireLog:
+    """Appends one JSON object a line for each request: what was sent, and the answer's pieces.
+
+    `chunks` are base64, as they were cut by the connection. Keys are removed from both; headers of
+    the request are not written at all.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._path = path
+        self._key = key.encode("utf-8", "replace")
+
+    def write(
+        self,
+        url: str,
+        request: bytes,
+        status: int | None,
+        headers: Mapping[str, str],
+        chunks: list[bytes],
+        error: str,
+    ) -> None:
+        """Add one exchange; a file that cannot be written is told to the log and changes nothing else."""
+        whole = b"".join(chunks)
+        if self._key and self._key in whole:
+            chunks = [whole.replace(self._key, _MASK)]
+        line = json.dumps(
+            {
+                "url": redact(url),
+                "request": redact(self._without_key(request).decode("utf-8", "replace")),
+                "status": status,
+                "headers": {
+                    name: redact(value)
+                    for name, value in headers.items()
+                    if name.lower() not in ("set-cookie", "authorization")
+                },
+                "chunks": [base64.b64encode(chunk).decode() for chunk in chunks],
+                "error": redact(error),
+            },
+            ensure_ascii=False,
+        )
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with open(descriptor, "ab") as file:
+                file.write(line.encode("utf-8", "replace") + b"\n")
+        except OSError as problem:
+            _log.warning("the wire log cannot be written: %s", problem)
+
+    def _without_key(self, data: bytes) -> bytes:
+        return data.replace(self._key, _MASK) if self._key else data
