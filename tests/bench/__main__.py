@@ -22,6 +22,7 @@ from tests.bench.measure import (
     table,
     text,
 )
+from tests.bench.tools import on_large_input
 
 CHUNKS = 20_000
 STEPS = 1_000
@@ -196,6 +197,7 @@ PARTS = {
     "steps": steps,
     "streaming": streaming,
     "size": first_request_size,
+    "tools": on_large_input,
 }
 
 

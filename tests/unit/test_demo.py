@@ -7,9 +7,11 @@ import subprocess
 import httpx
 import pytest
 
-from paicli import i18n
+from paicli import config, i18n
 from paicli.llm import demo, demo_script
+from paicli.llm.client import ChatClient
 from paicli.llm.demo_script import answer
+from paicli.llm.messages import Message
 
 TOOLS = [{"type": "function", "function": {"name": "read_file"}}]
 EN = "Read demo/src/main/java/com/example/Hello.java and change what it prints to Hello PaiCLI"
@@ -257,6 +259,23 @@ async def test_the_transport_answers_like_a_server():
         for odd in (b"", b"[]", b"{", b"\xff", b'{"messages": 3}', b'{"messages": [{"role": 1}]}'):
             answered = await client.post("http://demo.invalid/v1/chat/completions", content=odd)
             assert answered.status_code in (200, 400)
+
+
+async def test_the_client_reads_whole_calls_from_its_bytes(tmp_path):
+    settings = config.load(tmp_path, {"PAICLI_HOME": str(tmp_path)}, {}).settings
+    client = ChatClient(demo.demo_profile(), settings, demo.demo_transport(pause=0))
+    shown = []
+    request = [Message("user", EN), Message("system", "s")]
+    response = await client.chat(
+        request, {"read_file": json.dumps(TOOLS[0]).encode()}, shown.append
+    )
+    assert [(c.name, json.loads(c.arguments)) for c in response.tool_calls] == [
+        ("read_file", {"path": "demo/src/main/java/com/example/Hello.java"})
+    ]
+    assert response.reasoning
+    response = await client.chat([Message("user", "你好")], {}, shown.append)
+    assert "DEEPSEEK_API_KEY" in response.content or "演示模型" in response.content
+    await client.aclose()
 
 
 def test_what_it_says_exists_in_both_languages():
