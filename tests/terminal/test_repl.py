@@ -1,5 +1,6 @@
 """The conversation in a real terminal: keys, runs, the dialog, and what stays on the screen."""
 
+import os
 import re
 import shutil
 import signal
@@ -392,3 +393,29 @@ def test_ctrl_o_unfolds(screen):
     screen.watch(0.5)
     screen.send("\x0f")
     screen.wait_for(lambda: screen.text().count("assertion line 0") == 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_signal_ends_in_good_order(number, term):
+    with Screen(STAGE, TERM=term) as screen:
+        screen.wait_for("Esc stop")
+        screen.watch(0.3)
+        screen.type("count")
+        screen.wait_for("line number 003")
+        screen.child.kill(number)
+        assert screen.exit_code() == 128 + number
+        assert "Traceback" not in screen.text()
+
+
+def test_a_terminal_that_goes_away_ends_the_program():
+    screen = Screen(STAGE)
+    screen.wait_for("AUTO")
+    screen.type("count")
+    screen.wait_for("line number 003")
+    pid = screen.child.pid
+    os.close(screen.child.child_fd)
+    deadline = time.monotonic() + 10
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

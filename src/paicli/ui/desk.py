@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -51,6 +52,7 @@ class Desk:
         self.pastes = Pastes()
         self.escape = keys.Escape(self._esc)
         self._region = LiveRegion(self._terminal.renderer, self._terminal.pending, ink)
+        self._left = False
         self._message = ""
         self._message_until = 0.0
         self._branch = statusbar.git_branch(turns.actions.root)
@@ -90,15 +92,16 @@ class Desk:
             self._turns.submit(first_prompt, first_prompt)
         painter = asyncio.create_task(self._paint())
         try:
-            await self._app.run_async()
-        except EOFError:
-            pass
+            await self._app.run_async(pre_run=self._leave_if_asked)
+        except (EOFError, OSError):
+            pass  # the terminal is gone
         finally:
             self._terminal.reviewer.detach()
             await self._turns.stop()
             painter.cancel()
-            await self._paper.flush()
-            self.window.close()
+            with contextlib.suppress(OSError):
+                await self._paper.flush()
+                self.window.close()
         return 0
 
     def send(self, buffer: Buffer) -> None:
@@ -156,7 +159,13 @@ class Desk:
 
     def leave(self) -> None:
         """End the program."""
+        self._left = True
         if self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    def _leave_if_asked(self) -> None:
+        """Leave at once when that was asked before the prompt was there."""
+        if self._left:
             self._app.exit()
 
     def cycle_mode(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -53,11 +54,15 @@ class Lines:
             loop.remove_signal_handler(signal.SIGINT)
             self._turns.terminal.reviewer.detach()
             await self._turns.stop()
-            self._print_ready()
+            with contextlib.suppress(OSError):
+                self._print_ready()
         return 0
 
     def _readable(self) -> None:
-        data = os.read(sys.stdin.fileno(), 65_536)
+        try:
+            data = os.read(sys.stdin.fileno(), 65_536)
+        except OSError:
+            data = b""  # the terminal is gone
         if not data:
             self._leave()
             return

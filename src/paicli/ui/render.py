@@ -33,7 +33,8 @@ from paicli.ui.shown import Answer, Looked, Shown, Thought, Worked
 
 READS = frozenset({"read_file", "list_dir", "glob_files", "grep_code"})
 _KEPT_OUTPUT = 400_000
-_ERROR_KINDS = ("error", "bug")
+_GOOD_TO_KNOW = ("compacted", "results_cleared", "results_shortened", "session_forked")
+"""Kinds of notices that tell of no trouble."""
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ class Renderer:
             case RequestStarted() | ReplyFinished() | ArgumentsProgress() | Retrying():
                 self._take_reply(event)
             case Notice(kind, text):
-                self.show(Note(text, "error" if kind in _ERROR_KINDS else "warning"))
+                self.show(Note(text, "info" if kind in _GOOD_TO_KNOW else "warning"))
             case UsageReported(request):
                 self.context_used = request.input + request.output
                 self.total += request
@@ -208,7 +209,7 @@ class Renderer:
             _outcome(result),
             result.summary,
             result.seconds,
-            "".join(running.output) or ("" if result.ok else _said_by(result)),
+            "".join(running.output) or ("" if result.ok or result.cancelled else _said_by(result)),
         )
         if result.ok and result.name in READS:
             self._reads.append(worked)

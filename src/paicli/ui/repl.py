@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
 
 from paicli.display import Note
 from paicli.errors import ConfigError
@@ -44,10 +48,40 @@ async def run_repl(
     turns = Turns(agent, actions, terminal, more_commands)
     turns.say(*notices)
     first_prompt = clean(first_prompt).strip()
-    if actions.lines_only or os.environ.get("TERM", "") in ("", "dumb"):
+    talk = _talk(turns, ink, lines_only=actions.lines_only)
+    with _ending_signals(turns) as ended_by:
+        code = await talk.run(first_prompt)
+    return 128 + ended_by[0] if ended_by else code
+
+
+class _Talks(Protocol):
+    async def run(self, first_prompt: str) -> int: ...
+
+
+def _talk(turns: Turns, ink: Ink, *, lines_only: bool) -> _Talks:
+    if lines_only or os.environ.get("TERM", "") in ("", "dumb"):
         from paicli.ui.lines import Lines
 
-        return await Lines(turns, ink).run(first_prompt)
+        return Lines(turns, ink)
     from paicli.ui.desk import Desk
 
-    return await Desk(turns, ink).run(first_prompt)
+    return Desk(turns, ink)
+
+
+@contextmanager
+def _ending_signals(turns: Turns) -> Iterator[list[int]]:
+    """Leave in good order on TERM and HUP; yield the list that the signal's number is put into."""
+    loop = asyncio.get_running_loop()
+    ended_by: list[int] = []
+
+    def end(number: int) -> None:
+        ended_by.append(number)
+        turns.leave()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield ended_by
+    finally:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
