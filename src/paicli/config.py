@@ -128,6 +128,11 @@ class Settings:
     )
     stagnation_window: int = _variable("PAICLI_REACT_STAGNATION_WINDOW", 5, _whole(2, 100))
     command_timeout: int = _variable("PAICLI_COMMAND_TIMEOUT_SECONDS", 60, _whole(1, 600))
+    command_sandbox: str = _variable(
+        "PAICLI_COMMAND_SANDBOX", "off", _one_of("off", "auto", "required")
+    )
+    shell_keep_env: str = _variable("PAICLI_SHELL_KEEP_ENV", "", _text)
+    audit_dir: str = _variable("PAICLI_AUDIT_DIR", "", _text)
     offload_threshold: int = _variable(
         "PAICLI_TOOL_OFFLOAD_THRESHOLD_CHARS", 32_000, _whole(2_000, 10_000_000)
     )
