@@ -40,8 +40,8 @@ def test_a_tour_of_everything(columns, language, tmp_path):
         screen.wait_for("完成了，请运行", 20)
         screen.wait_for(lambda: "esc" not in "\n".join(screen.lines()[-4:]).lower())
         screen.watch(0.3)
-        screen.type("/help")
-        screen.wait_for("Ctrl+D")
+        screen.type("/status")
+        screen.wait_for("fake/fake-model")
         screen.watch(0.3)
         compare(screen, f"tour-{columns}-{language}")
 

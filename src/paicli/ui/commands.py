@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from paicli import __version__, i18n
-from paicli.display import Note, Table
+from paicli.display import Code, Note, Table
 from paicli.errors import PaiCliError
 from paicli.i18n import t
 from paicli.policy.approval import Mode
 from paicli.text import one_line
+from paicli.ui import init
 from paicli.ui.actions import Actions, RunsTurns, Screen
 from paicli.ui.statusbar import amount, git_branch
 
@@ -157,6 +158,22 @@ async def _clear(at: Setting, _argument: str) -> None:
     at.screen.say(Note(t("command.cleared")))
 
 
+async def _init(at: Setting, argument: str) -> None:
+    if argument not in ("", "--force"):
+        at.screen.say(Note(t("command.init_usage"), "error"))
+        return
+    try:
+        text = init.write_notes(at.actions.root, force=bool(argument))
+    except FileExistsError:
+        at.screen.say(Note(t("command.init_exists", name=init.NOTES), "warning"))
+    except OSError as error:
+        at.screen.say(
+            Note(t("command.init_failed", name=init.NOTES, reason=error.strerror), "error")
+        )
+    else:
+        at.screen.say(Note(t("command.init_done", name=init.NOTES)), Code(text, "markdown"))
+
+
 async def _exit(at: Setting, _argument: str) -> None:
     at.screen.leave()
 
@@ -223,6 +240,7 @@ BUILT_IN = (
     Command("clear", "", "command.clear", _clear),
     Command("exit", "", "command.exit", _exit, during_task=True, aliases=("quit",)),
     Command("status", "", "command.status", _status, during_task=True),
+    Command("init", "[--force]", "command.init", _init, choices=lambda _: ("--force",)),
     Command(
         "lang",
         "[en|zh]",

@@ -1,0 +1,75 @@
+"""The first start without a key: a person at a terminal can enter one, or try the demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from getpass import getpass
+from pathlib import Path
+
+from paicli import secrets
+from paicli.config import PROVIDER_PREFIXES
+from paicli.i18n import t
+from paicli.text import one_line
+
+_DEFAULT = "deepseek"
+_KEY = re.compile(r"[!-~]{6,500}")
+_WITHOUT_KEY = ("local",)
+
+
+def ask_for_key(home: Path) -> bool:
+    """Ask for a provider and its key, not echoed; keep it in `home`/.env, readable by its owner alone.
+
+    Return whether a key was saved; Enter, Ctrl+C and Ctrl+D mean the demo.
+    """
+    names = [name for name in PROVIDER_PREFIXES if name not in _WITHOUT_KEY]
+    sys.stdout.write(t("terminal.first_start", names=", ".join(names)) + "\n")
+    sys.stdout.flush()
+    try:
+        provider = input(t("terminal.first_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
+        while provider not in names:
+            sys.stdout.write(t("terminal.first_unknown", word=one_line(provider)) + "\n")
+            provider = (
+                input(t("terminal.first_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
+            )
+        key = getpass(t("terminal.first_key", name=provider)).strip()
+        while key and not _KEY.fullmatch(key):
+            sys.stdout.write(t("terminal.first_no_key") + "\n")
+            key = getpass(t("terminal.first_key", name=provider)).strip()
+    except (EOFError, KeyboardInterrupt):
+        sys.stdout.write("\n")
+        return False
+    if not key:
+        return False
+    secrets.remember(key)
+    try:
+        keep_variable(home / ".env", f"{PROVIDER_PREFIXES[provider][0]}_API_KEY", key)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        sys.stdout.write(t("terminal.first_not_saved", path=home / ".env", reason=reason) + "\n")
+        return False
+    sys.stdout.write(t("terminal.first_saved", path=home / ".env") + "\n")
+    return True
+
+
+def keep_variable(file: Path, name: str, value: str) -> None:
+    """Set one variable in an .env file and leave its other lines as they are. Raises OSError."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place = file.resolve()
+    lines = place.read_bytes().splitlines(keepends=True) if place.exists() else []
+    own = re.compile(rf"\s*(?:export\s+)?{re.escape(name)}\s*=".encode())
+    kept = [line for line in lines if not own.match(line)]
+    if kept and not kept[-1].endswith(b"\n"):
+        kept[-1] += b"\n"
+    fresh = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as opened:
+            opened.write(b"".join(kept) + f"{name}={value}\n".encode())
+            opened.flush()
+            os.fsync(opened.fileno())
+        fresh.replace(place)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
