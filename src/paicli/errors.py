@@ -36,7 +36,7 @@ class ToolFailed(PaiCliError):
 class EditError(PaiCliError):
     """An edit does not apply to the file.
 
-    `reason` is one of `empty`, `not_found`, `ambiguous`, `partial_char`, `noop`.
+    `reason` is one of `empty`, `not_found`, `ambiguous`, `partial_char`, `noop`, `too_large`.
     """
 
     def __init__(self, message: str, reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -64,7 +65,7 @@ class Tool(Generic[P]):
     @property
     def description(self) -> str:
         """Return what the model reads about this tool."""
-        return (self.parameters.__doc__ or "").strip()
+        return cleandoc(self.parameters.__doc__ or "")
 
 
 @dataclass(frozen=True, slots=True)
