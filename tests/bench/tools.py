@@ -16,7 +16,6 @@ from pathlib import Path
 
 from paicli.policy.path_guard import PathGuard
 from paicli.tools.files import file_tools
-
 from tests.bench.measure import ROOT, Figure, Place, median
 
 FILES = 50_000
