@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
+from paicli import __version__
+
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    return 0
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"paicli {__version__}")
+        return 0
+    from paicli import cli
+
+    return cli.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,315 @@
 """The composition root: knows everybody, does nothing itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+from paicli import config, secrets
+from paicli.agent.agent import Agent
+from paicli.agent.events import Emit, Notice
+from paicli.agent.extension import Extension
+from paicli.agent.interrupt import Interruptible
+from paicli.config import Settings
+from paicli.display import Note
+from paicli.errors import ConfigError
+from paicli.extensions.project_notes import ProjectNotes
+from paicli.extensions.steering import Steering
+from paicli.i18n import t
+from paicli.llm import providers
+from paicli.llm.client import ChatClient
+from paicli.llm.providers import ModelProfile
+from paicli.policy.approval import Approval, Mode, Reviewer
+from paicli.policy.audit import Audit
+from paicli.policy.classifier import ApprovalClassifier
+from paicli.policy.path_guard import PathGuard
+from paicli.policy.permissions import Permissions
+from paicli.policy.sandbox import CommandSandbox
+from paicli.session.store import Session, SessionStore
+from paicli.text import visible
+from paicli.tools.files import file_tools
+from paicli.tools.processes import Processes
+from paicli.tools.registry import ToolRegistry
+from paicli.tools.results import ResultStore
+from paicli.tools.shell import shell_tool
+from paicli.ui.actions import Actions
+from paicli.ui.headless import Headless
+from paicli.ui.models import model_info, model_names, model_table
+from paicli.ui.piped import read_piped_stdin
+
+_LOG_BYTES = 2_000_000
+_LOG_FILES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for. `resume` is an id, empty for «let me choose», None for no."""
+
+    prompt: str = ""
+    headless: bool = False
+    output_format: str = "text"
+    mode: Mode = Mode.AUTO
+    model: str = ""
+    root: Path = Path()
+    continue_newest: bool = False
+    resume: str | None = None
+    demo: bool = False
+
+
+@dataclass(slots=True)
+class Rig:
+    """A wired agent, and what is exchanged or closed around it."""
+
+    settings: Settings
+    agent: Agent
+    session: Session
+    store: SessionStore
+    processes: Processes
+    results: ResultStore
+    closing: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def use_model(self, profile: ModelProfile) -> None:
+        """Go on with another model; the conversation stays."""
+        old = self.agent.client
+        self.agent.client = _client(profile, self.settings)
+        self.agent.approval.classifier = _classifier(self.agent.client, self.settings)
+        self.results.fit(profile.context_window)
+        self.closing.append(asyncio.ensure_future(old.aclose()))
+
+    def switch_session(self, session: Session) -> None:
+        """Go on with another conversation."""
+        self.session.ledger.close()
+        self.session = session
+        self.agent.open(session.conversation)
+
+    def new_conversation(self) -> None:
+        """Begin an empty session; the old one stays on disk."""
+        self.switch_session(self.store.create(self.agent.client.profile.model))
+
+    async def close(self) -> None:
+        """End every process, the connections and the session file."""
+        self.processes.end_all()
+        self.session.ledger.close()
+        await asyncio.gather(self.agent.client.aclose(), *self.closing)
+
+
+def run(options: Options, overrides: Mapping[str, str]) -> int:
+    """Carry out what the command line asks for and return the exit code."""
+    loaded = config.load(options.root, os.environ, overrides)
+    settings = loaded.settings
+    for provider in settings.providers.values():
+        secrets.remember(provider.api_key)
+    _start_log(settings)
+    if options.headless:
+        for warning in loaded.warnings:
+            _to_stderr(warning)
+        return _run_headless(options, settings)
+    return _run_terminal(options, settings, loaded.warnings)
+
+
+def doctor(root: Path) -> int:
+    """Print what is configured and installed; 0 when nothing is broken."""
+    from paicli.ui.doctor import findings, report
+
+    loaded = config.load(root, os.environ, {})
+    return report(list(findings(loaded.settings, loaded.warnings)))
+
+
+def _run_headless(options: Options, settings: Settings) -> int:
+    profile = _demo_profile() if options.demo else providers.select(settings, options.model)
+    if profile is None:
+        raise ConfigError(t("cli.no_model"))
+    piped = read_piped_stdin(_to_stderr)
+    submitted = options.prompt or piped
+    if not submitted.strip():
+        raise ConfigError(t("cli.no_prompt"))
+    text = (
+        f"{options.prompt}\n\n<stdin>\n{piped}\n</stdin>" if options.prompt and piped else submitted
+    )
+    return asyncio.run(_headless(options, settings, profile, text, submitted))
+
+
+async def _headless(
+    options: Options, settings: Settings, profile: ModelProfile, text: str, submitted: str
+) -> int:
+    runs = Interruptible()
+    listener = Headless(options.output_format, sys.stdout, sys.stderr, on_closed=runs.cancel)
+    rig = assemble(options, settings, profile, listener.on_event)
+    listener.start(rig.session.id, profile.model, str(options.root))
+    try:
+        with runs.signals(rig.processes.end_all):
+            result = await runs.run(rig.agent.run(text, submitted))
+    finally:
+        await rig.close()
+    return listener.finish(result, rig.session.id)
+
+
+def _run_terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+    return asyncio.run(_terminal(options, settings, warnings))
+
+
+async def _terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+    from paicli.ui.repl import run_repl
+    from paicli.ui.session_commands import SessionCommands
+    from paicli.ui.terminal import Terminal
+
+    profile = None if options.demo else providers.select(settings, options.model)
+    notices = list(warnings)
+    if profile is None:
+        profile = _demo_profile()
+        notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
+    terminal = Terminal()
+    steering = Steering(terminal.pending.take)
+    rig = assemble(options, settings, profile, terminal.on_event, terminal.reviewer, (steering,))
+    sessions = SessionCommands(
+        rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
+    )
+    try:
+        return await run_repl(
+            rig.agent,
+            _actions(rig, settings),
+            terminal,
+            options.prompt,
+            more_commands=sessions.commands(),
+            notices=[Note(text, "warning") for text in notices],
+        )
+    finally:
+        await rig.close()
+
+
+def _actions(rig: Rig, settings: Settings) -> Actions:
+    def switch_model(choice: str) -> ModelProfile:
+        profile = providers.select(settings, choice)
+        if profile is None:
+            raise ConfigError(t("cli.no_model"))
+        rig.use_model(profile)
+        return profile
+
+    return Actions(
+        root=settings.root,
+        home=settings.home,
+        switch_model=switch_model,
+        list_models=lambda: model_table(settings, rig.agent.client.profile),
+        describe_model=lambda: model_info(rig.agent.client.profile),
+        model_names=lambda: model_names(settings),
+        new_conversation=rig.new_conversation,
+        editing=settings.editing,
+        notify=settings.notify,
+        lines_only=settings.screen == "lines",
+    )
+
+
+def assemble(
+    options: Options,
+    settings: Settings,
+    profile: ModelProfile,
+    emit: Emit,
+    person: Reviewer | None = None,
+    extensions: Sequence[Extension] = (),
+) -> Rig:
+    """Wire an agent for one session: new, or the one that the options name."""
+    guard = PathGuard(settings.root)
+    store = SessionStore(settings.home, settings.root)
+    session = _session(options, store, profile, emit)
+    processes = Processes()
+    sandbox = CommandSandbox(settings.root, settings.command_sandbox)
+    tools: list[Any] = [
+        *file_tools(guard),
+        shell_tool(settings.root, settings, processes, sandbox),
+    ]
+    client = _client(profile, settings)
+    approval = Approval(
+        options.mode,
+        person,
+        _classifier(client, settings),
+        Audit(settings.home, settings.audit_dir),
+        Permissions(),
+    )
+    results = ResultStore(guard, settings.offload_threshold)
+    results.fit(profile.context_window)
+    extensions = (ProjectNotes(guard, settings.home, trusted=False), *extensions)
+    for extension in extensions:
+        tools += extension.tools()
+    agent = Agent(
+        client,
+        ToolRegistry(tools, results),
+        approval,
+        session.conversation,
+        settings,
+        emit,
+        extensions,
+    )
+    return Rig(settings, agent, session, store, processes, results)
+
+
+def _session(options: Options, store: SessionStore, profile: ModelProfile, emit: Emit) -> Session:
+    if options.resume == "":
+        raise ConfigError(t("cli.resume_needs_id"))
+    if options.continue_newest or options.resume:
+        session = store.resume(options.resume, profile.model)
+    else:
+        session = store.create(profile.model)
+    if session.forked:
+        emit(Notice("session_forked", t("session.forked", id=session.id)))
+    session.ledger.on_failure = lambda reason: emit(
+        Notice("session_not_saved", t("session.not_saved", reason=reason))
+    )
+    return session
+
+
+def _client(profile: ModelProfile, settings: Settings) -> ChatClient:
+    if profile.provider == "demo":
+        from paicli.llm import demo
+
+        return ChatClient(profile, settings, demo.demo_transport())
+    return ChatClient(profile, settings)
+
+
+def _demo_profile() -> ModelProfile:
+    from paicli.llm import demo
+
+    return demo.demo_profile()
+
+
+def _classifier(client: ChatClient, settings: Settings) -> ApprovalClassifier:
+    review = providers.for_review(client.profile, settings.classifier_model)
+    return ApprovalClassifier(_client(review, settings))
+
+
+def _start_log(settings: Settings) -> None:
+    """Log to `logs/paicli.log` under PaiCLI's own folder, without secrets; silently not when it cannot."""
+    logger = logging.getLogger("paicli")
+    logger.setLevel(settings.log_level.upper())
+    logger.propagate = False
+    folder = settings.home / "logs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler: logging.Handler = RotatingFileHandler(
+            folder / "paicli.log",
+            maxBytes=_LOG_BYTES,
+            backupCount=_LOG_FILES,
+            delay=True,
+            encoding="utf-8",
+        )
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger.addHandler(handler)
+
+
+class _Redacting(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return secrets.redact(super().format(record))
+
+
+def _to_stderr(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"paicli: {visible(line)}", file=sys.stderr)

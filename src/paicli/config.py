@@ -109,6 +109,7 @@ _UNLIMITED = 2**31 - 1
 class Settings:
     """All settings of a run. Each field names its variable; `.env.example` explains them."""
 
+    root: Path
     home: Path
     providers: Mapping[str, ProviderSettings]
     default_provider: str = _variable("PAICLI_PROVIDER", "", _one_of(*PROVIDER_PREFIXES))
@@ -247,7 +248,7 @@ def load(
                     )
                 ) from None
     values.setdefault("default_provider", _saved_provider(config))
-    settings = Settings(home=home, providers=_providers(find, config), **values)
+    settings = Settings(root=project, home=home, providers=_providers(find, config), **values)
     return Loaded(settings, tuple(warnings))
 
 
@@ -314,9 +315,10 @@ def _read_small_file(path: Path) -> str | None:
         return None
     except NotADirectoryError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError(t("config.not_a_file"))
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(t("config.not_a_file"))
         data = file.read(_MAX_FILE_BYTES + 1)
     if len(data) > _MAX_FILE_BYTES:
         raise ValueError(t("config.too_large"))
@@ -335,7 +337,9 @@ def _read_env_file(path: Path, warnings: list[str]) -> dict[str, _Found]:
 
     values: dict[str, _Found] = {}
     for binding in parse_stream(StringIO(text)):
-        origin = t("config.line", path=path, line=binding.original.line)
+        raw = binding.original.string
+        blank_lines = raw[: len(raw) - len(raw.lstrip())].count("\n")
+        origin = t("config.line", path=path, line=binding.original.line + blank_lines)
         if binding.error:
             warnings.append(t("config.bad_line", origin=origin))
         elif binding.key is not None and binding.value is not None:

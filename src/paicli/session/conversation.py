@@ -1,0 +1,131 @@
+"""The message list. Nothing else changes it, and it is legal before every request.
+
+Legal: every tool call has its result, in order, right behind the message that asked for it; no
+assistant message is empty; every call's arguments are the text of a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+from paicli.llm.messages import Message, ToolCall
+
+SYSTEM_PROMPT = "system_prompt"
+USER_INPUT = "user_input"
+LLM_RESPONSE = "llm_response"
+TOOL_EXECUTION = "tool_execution"
+
+
+class Record(Protocol):
+    """Where the conversation is written down; `session.ledger.Ledger` is the one on disk."""
+
+    def message(self, message: Message) -> None: ...
+
+    def rewritten(self, why: str, messages: Sequence[Message]) -> None: ...
+
+
+class Conversation:
+    """An append-only list of messages that begins with the system prompt.
+
+    Every message is recorded before it can be sent. Only `rewrite` changes what was there, and
+    says why (`clear`, `compaction`, `rewind`).
+    """
+
+    def __init__(self, record: Record, messages: Sequence[Message] = ()) -> None:
+        self._record = record
+        self._messages = list(messages)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """Return the messages, oldest first. Do not change them."""
+        return self._messages
+
+    def append(self, message: Message) -> None:
+        """Add a message; tool results belong to `answer`."""
+        self._record.message(message)
+        self._messages.append(message)
+
+    def answer(self, call_id: str, content: str) -> None:
+        """Add the result of a call."""
+        self.append(Message("tool", content, tool_call_id=call_id, source=TOOL_EXECUTION))
+
+    def open_calls(self) -> list[ToolCall]:
+        """Return the calls of the last assistant message that have no result yet."""
+        answered: set[str] = set()
+        for message in reversed(self._messages):
+            if message.role == "tool" and message.tool_call_id:
+                answered.add(message.tool_call_id)
+                continue
+            return [call for call in message.tool_calls if call.id not in answered]
+        return []
+
+    def close_open_calls(self, content: str) -> None:
+        """Give every open call `content` as its result."""
+        for call in self.open_calls():
+            self.answer(call.id, content)
+
+    def rewind(self, count: int) -> str:
+        """Go back to before the person's `count`-th last message and return that message's text.
+
+        Raises ValueError when there are fewer.
+        """
+        typed = [i for i, message in enumerate(self._messages) if message.source == USER_INPUT]
+        if not 1 <= count <= len(typed):
+            raise ValueError(f"there are {len(typed)} messages")
+        place = typed[-count]
+        text = self._messages[place].content or ""
+        self.rewrite("rewind", self._messages[:place])
+        return text
+
+    def rewrite(self, why: str, messages: Sequence[Message]) -> None:
+        """Replace all messages."""
+        self._record.rewritten(why, messages)
+        self._messages = list(messages)
+
+
+def repaired(messages: Sequence[Message]) -> list[Message]:
+    """Return a list that providers accept, whatever a damaged session file held.
+
+    Calls without a result get one that says so, results without a call and empty assistant
+    messages are left out, arguments that are no JSON object become `{}`.
+    """
+    legal: list[Message] = []
+    waiting: dict[str, ToolCall] = {}
+
+    def close() -> None:
+        for call in waiting.values():
+            text = "Unknown: the session ended before this call finished."
+            legal.append(Message("tool", text, tool_call_id=call.id, source=TOOL_EXECUTION))
+        waiting.clear()
+
+    for message in messages:
+        if message.role == "tool":
+            if waiting.pop(message.tool_call_id or "", None) is not None:
+                legal.append(message)
+            continue
+        close()
+        if message.role == "assistant" and not (message.content or message.tool_calls):
+            continue
+        legal.append(_with_legal_calls(message))
+        waiting = {call.id: call for call in legal[-1].tool_calls}
+    close()
+    return legal
+
+
+def _with_legal_calls(message: Message) -> Message:
+    if all(_is_object(call.arguments) for call in message.tool_calls):
+        return message
+    calls = tuple(
+        call if _is_object(call.arguments) else ToolCall(call.id, call.name, "{}")
+        for call in message.tool_calls
+    )
+    return Message(message.role, message.content, message.reasoning, calls, source=message.source)
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False

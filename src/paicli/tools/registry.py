@@ -1,0 +1,191 @@
+"""All tools by name: what the model is offered, and a way to run one that never raises."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paicli.display import Display, Note
+from paicli.errors import EditError, PaiCliError, PolicyDenied, ToolFailed
+from paicli.i18n import t
+from paicli.llm.messages import ToolCall
+from paicli.policy.approval import Effect
+from paicli.text import clean
+from paicli.tools.base import Parameters, Tell, Tool, ToolOutput, ToolResult
+from paicli.tools.results import ResultStore, wrap
+from paicli.tools.schema import definition, validated
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call whose arguments are valid and which no guard refused; it has not been reviewed yet."""
+
+    call: ToolCall
+    tool: Tool[Any]
+    parameters: Parameters
+    arguments: dict[str, object]
+
+    @property
+    def effect(self) -> Effect:
+        """Return what the call does to the world."""
+        return self.tool.effect
+
+    @property
+    def subject(self) -> str:
+        """Return what the call is about: a path, a whole command."""
+        return self.tool.subject(self.parameters)
+
+    @property
+    def must_ask(self) -> str | None:
+        """Return why a person must be asked whatever the mode, or None."""
+        return self.tool.asks(self.parameters) if self.tool.asks else None
+
+    def preview(self) -> Display | None:
+        """Return what a person is shown before they approve, or None."""
+        try:
+            return self.tool.preview(self.parameters) if self.tool.preview else None
+        except PaiCliError:
+            return None  # running the tool will say it better
+
+
+class ToolRegistry:
+    """The tools of a session. `run` is total: whatever a tool does, the model gets a result."""
+
+    def __init__(self, tools: Iterable[Tool[Any]], results: ResultStore) -> None:
+        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self._results = results
+        self._definitions: dict[str, bytes] | None = None
+
+    def definitions(self) -> dict[str, bytes]:
+        """Return each tool's serialised definition, sorted by name, made once."""
+        if self._definitions is None:
+            self._definitions = {name: definition(tool) for name, tool in self._tools.items()}
+        return self._definitions
+
+    def effect(self, name: str) -> Effect | None:
+        """Return the effect of the tool of that name; None when there is no such tool."""
+        tool = self._tools.get(name)
+        return tool.effect if tool else None
+
+    def subject(self, call: ToolCall) -> str:
+        """Return what a call is about for a person to read, also when it is not valid."""
+        try:
+            prepared = self._prepare(call)
+        except PaiCliError:
+            return ""
+        return prepared.subject
+
+    def prepare(self, call: ToolCall) -> Prepared | ToolResult:
+        """Check a call: a known tool, valid arguments, nothing a guard refuses. Else its result."""
+        try:
+            prepared = self._prepare(call)
+            if prepared.tool.guard and (reason := prepared.tool.guard(prepared.parameters)):
+                raise PolicyDenied(reason)
+        except PolicyDenied as denied:
+            return self.refused(call, str(denied))
+        except PaiCliError as error:
+            return self.failed(call, str(error))
+        return prepared
+
+    def _prepare(self, call: ToolCall) -> Prepared:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            names = ", ".join(self._tools)
+            raise ToolFailed(f"Unknown tool: {call.name}. The tools are: {names}.")
+        if call.error:
+            raise ToolFailed(call.error)
+        arguments = _cleaned(json.loads(call.arguments))
+        return Prepared(call, tool, validated(tool, arguments), arguments)
+
+    def edited(self, prepared: Prepared, arguments: dict[str, object]) -> Prepared | ToolResult:
+        """Return the call as the person changed it, checked again by everything that checks calls."""
+        return self.prepare(replace(prepared.call, arguments=json.dumps(arguments), error=None))
+
+    async def run(self, prepared: Prepared, tell: Tell) -> ToolResult:
+        """Run a reviewed call. Raises nothing but cancellation."""
+        started = time.monotonic()
+        call = prepared.call
+        try:
+            output: ToolOutput = await prepared.tool.run(prepared.parameters, tell)
+        except PolicyDenied as denied:
+            return self.refused(call, str(denied))
+        except (ToolFailed, EditError) as error:
+            return self.failed(call, str(error), time.monotonic() - started)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            return self.failed(call, f"{call.name} failed: {reason}.", time.monotonic() - started)
+        except Exception:  # noqa: BLE001 - the edge: a bug in a tool must not end the session
+            _log.exception("tool %s failed", call.name)
+            message = f"{call.name} failed because of an internal error; try another way."
+            return self.failed(call, message, time.monotonic() - started)
+        keep = prepared.tool.keeps_inline
+        text = self._results.bound(
+            call.name, output.text, keep_inline=bool(keep and keep(prepared.parameters))
+        )
+        return ToolResult(
+            call.id,
+            call.name,
+            output.ok,
+            wrap(call.name, text),
+            summary=output.summary,
+            display=output.display,
+            seconds=time.monotonic() - started,
+        )
+
+    def failed(self, call: ToolCall, message: str, seconds: float = 0.0) -> ToolResult:
+        """Return the result of a call that could not be carried out."""
+        summary = t("tool.failed")
+        content = wrap(call.name, f"Error: {message}")
+        note = Note(message, "error")
+        return ToolResult(
+            call.id,
+            call.name,
+            ok=False,
+            content=content,
+            summary=summary,
+            display=note,
+            seconds=seconds,
+        )
+
+    def refused(self, call: ToolCall, reason: str) -> ToolResult:
+        """Return the result of a call that a guard or a reviewer refused."""
+        summary = t("tool.refused")
+        content = wrap(call.name, f"Refused, nothing was done: {reason}")
+        note = Note(reason, "warning")
+        return ToolResult(
+            call.id,
+            call.name,
+            ok=False,
+            content=content,
+            summary=summary,
+            display=note,
+            refused=True,
+        )
+
+    def cancelled(self, call: ToolCall, *, started: bool) -> ToolResult:
+        """Return the result of a call that the person stopped."""
+        text = "Cancelled by the user."
+        if started and self.effect(call.name) is not Effect.READ:
+            text += " It may have taken effect in part: check before you rely on it."
+        summary = t("tool.cancelled")
+        content = wrap(call.name, text)
+        return ToolResult(
+            call.id, call.name, ok=False, content=content, summary=summary, cancelled=True
+        )
+
+
+def _cleaned(value: Any) -> Any:
+    """Return JSON data with every text made valid Unicode."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(key): _cleaned(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,94 @@
+"""Tool results on their way to the model: bounded in size, wrapped as data that cannot give orders."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+
+from paicli.errors import PolicyDenied
+from paicli.policy.path_guard import PathGuard
+from paicli.text import clean
+
+_HEAD = 2_000
+_TAIL = 800
+_INLINE_FACTOR = 6
+"""How much larger a result may be that the model asked for in just this size (a range of lines)."""
+_TAG = re.compile(r"<(?=\s*/?\s*tool_result)", re.IGNORECASE)
+_UNSAFE_IN_NAME = re.compile(r"[^\w.:-]", re.ASCII)
+
+OUTPUT_FOLDER = Path(".paicli") / "tool-outputs"
+
+
+def wrap(tool: str, body: str) -> str:
+    """Return `body` between tags that mark it as untrusted data; a forged tag inside is defused.
+
+    The rule is PaiCLI's `ToolResultBoundary`; matching ignores case and blanks.
+    """
+    name = _UNSAFE_IN_NAME.sub("_", tool)
+    body = _TAG.sub("&lt;", clean(body))
+    return f'<tool_result tool="{name}" trust="untrusted-data">\n{body}\n</tool_result>'
+
+
+class ResultStore:
+    """Keeps results too large for the conversation in files the model can read in pieces.
+
+    Files go to `.paicli/tool-outputs/session-<time>-<random>/` inside the project, since
+    `read_file` sees nothing outside it. The folder is made on first use and ignored by git.
+    """
+
+    def __init__(self, guard: PathGuard, threshold: int) -> None:
+        self._guard = guard
+        self._threshold = self._limit = threshold
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        self._folder = OUTPUT_FOLDER / f"session-{stamp}-{secrets.token_hex(3)}"
+        self._count = 0
+
+    def fit(self, window: int) -> None:
+        """Keep every result below about a quarter of a window of that many tokens."""
+        self._limit = min(self._threshold, max(window, 2 * (_HEAD + _TAIL)))
+
+    def bound(self, tool: str, text: str, *, keep_inline: bool = False) -> str:
+        """Return `text`, or a preview of it with the file that holds it whole."""
+        limit = self._limit * _INLINE_FACTOR if keep_inline else self._limit
+        if len(text) <= limit:
+            return text
+        lines = text.count("\n") + 1
+        size = f"{len(text)} characters, {lines} lines"
+        try:
+            place = self._save(tool, text)
+        except (OSError, PolicyDenied):
+            return f"[output too large ({size}) and could not be saved; truncated]\n" + _preview(
+                text
+            )
+        read_back = f'read_file {{"path": "{place}", "offset": 1, "limit": 200}}'
+        return (
+            f"[output too large, truncated here: {size}; the whole is in {place}; read on with {read_back}]\n"
+            + _preview(text)
+        )
+
+    def _save(self, tool: str, text: str) -> str:
+        folder = self._guard.resolve(str(self._folder))
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = folder.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        self._count += 1
+        name = f"{self._count:03d}-{_UNSAFE_IN_NAME.sub('_', tool)}.txt"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(folder / name, flags, 0o600), "wb") as file:
+            file.write(clean(text).encode())
+        return str(self._folder / name)
+
+
+def _preview(text: str) -> str:
+    """Return the beginning and the end of `text`, cut at line ends where a line ends nearby."""
+    head, tail = text[:_HEAD], text[-_TAIL:]
+    if (cut := head.rfind("\n")) > _HEAD // 2:
+        head = head[:cut]
+    if -1 < (cut := tail.find("\n")) < _TAIL // 2:
+        tail = tail[cut + 1 :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"--- beginning ---\n{head}\n--- {left_out} characters omitted ---\n{tail}\n--- end ---"

@@ -1,0 +1,185 @@
+"""The slash commands about the conversation: its past, its size, its cost."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from paicli.agent.agent import Agent
+from paicli.agent.context import Thresholds
+from paicli.display import Note, Table
+from paicli.errors import PaiCliError
+from paicli.i18n import t
+from paicli.session.export import as_markdown
+from paicli.session.store import Session, SessionStore, Summary
+from paicli.text import one_line
+from paicli.ui.commands import Command, Setting
+from paicli.ui.statusbar import amount
+
+_SHOWN_SESSIONS = 20
+_BAR_CELLS = 30
+
+
+class SessionCommands:
+    """What `/sessions`, `/resume`, `/fork`, `/rewind`, `/export`, `/compact`, `/context` and `/usage` do.
+
+    `switch` makes another session the open one: its conversation becomes the agent's.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: SessionStore,
+        current: Callable[[], Session],
+        switch: Callable[[Session], None],
+        home: Path,
+    ) -> None:
+        self._agent = agent
+        self._store = store
+        self._current = current
+        self._switch = switch
+        self._home = home
+
+    def commands(self) -> tuple[Command, ...]:
+        """Return the rows for the table of commands."""
+        return (
+            Command("sessions", "", "command.sessions", self._sessions, during_task=True),
+            Command("resume", "[ID]", "command.resume", self._resume, choices=self._ids),
+            Command("fork", "", "command.fork", self._fork),
+            Command("rewind", "[N]", "command.rewind", self._rewind),
+            Command("export", "[FILE]", "command.export", self._export, during_task=True),
+            Command("compact", "[TEXT]", "command.compact", self._compact),
+            Command("context", "", "command.context", self._context, during_task=True),
+            Command("usage", "", "command.usage", self._usage, during_task=True),
+            Command("debug", "", "command.debug", self._debug, during_task=True),
+        )
+
+    def _ids(self, _actions: object) -> list[str]:
+        return [summary.id for summary in self._store.summaries()[:_SHOWN_SESSIONS]]
+
+    async def _sessions(self, at: Setting, _argument: str) -> None:
+        sessions = self._store.summaries()
+        if not sessions:
+            at.screen.say(Note(t("session.none")))
+            return
+        columns = tuple(
+            t(f"session.column_{name}") for name in ("id", "age", "size", "model", "title")
+        )
+        rows = tuple(self._row(summary) for summary in sessions[:_SHOWN_SESSIONS])
+        at.screen.say(Table(columns, rows))
+
+    def _row(self, summary: Summary) -> tuple[str, ...]:
+        mark = "● " if summary.id == self._current().id else ""
+        size = t("session.size", messages=summary.messages, kilobytes=summary.size // 1024 + 1)
+        return (
+            mark + summary.id,
+            age(summary.changed),
+            size,
+            one_line(summary.model),
+            one_line(summary.title),
+        )
+
+    async def _resume(self, at: Setting, argument: str) -> None:
+        wanted = argument or next(
+            (s.id for s in self._store.summaries() if s.id != self._current().id), ""
+        )
+        if wanted == self._current().id:
+            at.screen.say(Note(t("session.already_open")))
+            return
+        try:
+            session = self._store.resume(wanted or None, self._agent.client.profile.model)
+        except PaiCliError as error:
+            at.screen.say(Note(str(error), "error"))
+            return
+        self._open(at, session, t("session.resumed", id=session.id))
+
+    async def _fork(self, at: Setting, _argument: str) -> None:
+        model = self._agent.client.profile.model
+        session = self._store.fork(self._agent.conversation, model)
+        self._open(at, session, t("session.fork_made", id=session.id))
+
+    def _open(self, at: Setting, session: Session, remark: str) -> None:
+        self._switch(session)
+        at.screen.forget_conversation()
+        at.screen.say(Note(remark))
+
+    async def _rewind(self, at: Setting, argument: str) -> None:
+        try:
+            text = self._agent.conversation.rewind(int(argument or 1))
+        except ValueError:
+            at.screen.say(Note(t("session.rewind_range"), "error"))
+            return
+        first = one_line(text.strip().split("\n")[0])[:80]
+        at.screen.say(Note(t("session.rewound", text=first)))
+
+    async def _export(self, at: Setting, argument: str) -> None:
+        path = self._export_path(argument)
+        text = as_markdown(self._agent.conversation.messages, f"PaiCLI {self._current().id}")
+        try:
+            _write_new(path, text)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            at.screen.say(Note(t("session.not_exported", path=path, reason=reason), "error"))
+            return
+        at.screen.say(Note(t("session.exported", path=path)))
+
+    def _export_path(self, argument: str) -> Path:
+        if argument:
+            return Path(argument).expanduser()
+        stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+        return self._home / "exports" / f"session-{stamp}.md"
+
+    async def _compact(self, at: Setting, argument: str) -> None:
+        if await self._agent.compact(argument) is None:
+            at.screen.say(Note(t("session.nothing_to_compact")))
+
+    async def _context(self, at: Setting, _argument: str) -> None:
+        parts = self._agent.context()
+        limits = Thresholds.of(parts["window"])
+        filled = min(_BAR_CELLS, round(_BAR_CELLS * parts["used"] / parts["window"]))
+        bar = "█" * filled + "░" * (_BAR_CELLS - filled)
+        share = 100 * parts["used"] // parts["window"]
+        at.screen.say(
+            Note(f"{bar} {share} % ({amount(parts['used'])} / {amount(parts['window'])})")
+        )
+        rows = tuple(
+            (t(f"session.part_{name}"), amount(parts[name]))
+            for name in ("prompt", "tools", "conversation")
+        )
+        more = (
+            (t("session.part_clearing"), amount(limits.clear)),
+            (t("session.part_summary"), amount(limits.summarise)),
+        )
+        at.screen.say(Table((t("session.column_part"), t("session.column_tokens")), rows + more))
+
+    async def _usage(self, at: Setting, _argument: str) -> None:
+        usage = self._agent.usage
+        cost = at.actions.cost(usage)
+        text = t(
+            "session.usage",
+            input=amount(usage.input),
+            output=amount(usage.output),
+            cached=amount(usage.cached),
+        )
+        at.screen.say(Note(f"{text} · {cost}" if cost else text))
+
+    async def _debug(self, at: Setting, _argument: str) -> None:
+        log, session = self._home / "logs" / "paicli.log", self._current().ledger.path
+        at.screen.say(Note(t("session.debug", log=log, session=session)))
+
+
+def _write_new(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text.encode())
+
+
+def age(moment: float) -> str:
+    """Return how long ago a moment (seconds since the epoch) was."""
+    seconds = max(0, int(time.time() - moment))
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            return t(f"session.age_{unit}", count=seconds // length)
+    return t("session.age_now")

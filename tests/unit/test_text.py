@@ -1,0 +1,63 @@
+"""Text made safe, measured and cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paicli.text import clean, cut, one_line, visible, width
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("plain", "plain"),
+        ("\ud83d\ude80", "🚀"),
+        ("a\ud83d", "a\ufffd"),
+        ("\ude80\ud83d", "\ufffd\ufffd"),
+    ],
+)
+def test_surrogates_are_paired_or_replaced(given_text, expected):
+    assert clean(given_text) == expected
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("\x1b]52;c;aGk=\x07", "\\x1b]52;c;aGk=\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\rb", "a\\x0db"),
+        ("a\r\nb\tc", "a\nb\tc"),
+        ("x\u202eevil", "x\\u202eevil"),
+        ("pay\u200bpal", "pay\\u200bpal"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("👩\u200d💻", "👩\u200d💻"),
+        ("a\u200db", "a\\u200db"),
+        ("\u200d", "\\u200d"),
+        ("中文 naïve", "中文 naïve"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_shown(given_text, expected):
+    assert visible(given_text) == expected
+
+
+@given(st.text())
+def test_nothing_visible_steers(text):
+    shown = visible(text)
+    assert not any((ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 for c in shown)
+    assert visible(shown) == shown
+    shown.encode()
+
+
+def test_one_line_is_one_line():
+    assert one_line("a\nb\tc") == "a⏎b c"
+
+
+def test_width_counts_cells():
+    assert [width(s) for s in ("abc", "中文", "é", "")] == [3, 4, 1, 0]
+
+
+@given(st.text(alphabet="ab中文é😀", max_size=20), st.integers(0, 20))
+def test_cut_fits(text, cells):
+    kept = cut(text, cells)
+    assert width(kept) <= cells
+    assert kept == text or kept == "" or kept.endswith("…")
