@@ -1,0 +1,266 @@
+"""Two ways to search the files for a pattern, ripgrep and our own, with the same answers.
+
+Both are programs that print JSON lines; both are ended when there is enough, when time is up or
+when the search is cancelled. They only say where the matches are; the text is read afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paicli.errors import ToolFailed
+from paicli.policy.path_guard import PathGuard
+from paicli.tools import scan
+from paicli.tools.globs import Glob
+from paicli.tools.walk import EXCLUDED, Ignored
+
+SECONDS = 8.0
+_OTHER_ENCODINGS = (
+    "gb18030",
+    "shift_jis",
+    "euc-jp",
+    "big5",
+    "euc-kr",
+    "windows-1252",
+    "windows-1251",
+    "koi8-r",
+)
+_HANDLES = Path("/proc/self/fd").is_dir()  # a folder can be named by its open handle (Linux)
+_MAX_BYTES = 2 * 1024 * 1024
+_MAX_BYTES_OF_ONE = 50_000_000
+_TYPE_GLOB = re.compile(r"[\w.*?-]+")
+_RG = (
+    *("--json", "--no-config", "--no-messages", "--hidden", "--sort=path", "--crlf"),
+    *("--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"),
+    *("--no-ignore-parent", "--no-follow"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is looked for, and where: `start` is a resolved path, a folder or a regular file."""
+
+    pattern: str
+    regex: bool
+    case_sensitive: bool
+    start: Path
+    glob: str
+    per_file: int
+    total: int
+
+
+@dataclass(slots=True)
+class Found:
+    """Where matches are: line numbers by file, in order. `cut`: there are more than asked for."""
+
+    engine: str
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    cut: bool = False
+    out_of_time: bool = False
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.lines.values()))
+
+
+async def search(guard: PathGuard, query: Query) -> Found:
+    """Search with ripgrep if there is one, else (or for a pattern only Python knows) without."""
+    ripgrep = _ripgrep(guard.root)
+    if ripgrep is not None:
+        found, complaint = await _run(
+            guard, query, "rg", lambda ignore: _rg(ripgrep, query, ignore)
+        )
+        if complaint is None and not await _missed_by_rg(ripgrep, guard, query, found):
+            return found
+        if complaint is not None and not (query.regex and _python_knows(query.pattern)):
+            raise ToolFailed(f"ripgrep does not take the pattern: {complaint}")
+    found, complaint = await _run(
+        guard, query, "python", lambda ignore: _scan(guard, query, ignore)
+    )
+    if complaint is not None:
+        raise ToolFailed(
+            f"The pattern is not a regular expression of Python, which is used because ripgrep is "
+            f"not installed: {complaint}. Python has no \\p{{…}}, [[:alpha:]] or \\z."
+        )
+    return found
+
+
+async def _missed_by_rg(ripgrep: str, guard: PathGuard, query: Query, found: Found) -> bool:
+    """Tell whether files in other encodings than UTF-8 hold the pattern too.
+
+    ripgrep reads them only when it is told their encoding; ours finds that out for each file.
+    """
+    if query.pattern.isascii() or found.cut or found.out_of_time:
+        return False
+    missed: list[bytes] = []
+
+    def take(name: bytes) -> bool:
+        if name and _path({"text": os.fsdecode(name)}, start) not in found.lines:
+            missed.append(name)
+        return not missed
+
+    folder = query.start.parent if query.start.is_file() else query.start
+    start = _relative(guard, folder)
+    words = [word for word in _rg(ripgrep, query, ignore=True) if word != "--json"]
+    for encoding in _OTHER_ENCODINGS:
+        command = [words[0], "--files-with-matches", f"--encoding={encoding}", *words[1:]]
+        await _read(command, folder, take, Found("rg"))
+        if missed:
+            return True
+    return False
+
+
+def _python_knows(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _ripgrep(root: Path) -> str | None:
+    """Return the installed ripgrep; never one that lies in the project itself."""
+    found = shutil.which("rg")
+    if found is None or not Path(found).is_absolute():
+        return None
+    return None if Path(os.path.realpath(found)).is_relative_to(root) else found
+
+
+def _rg(program: str, query: Query, ignore: bool) -> list[str]:
+    command = [program, *_RG, f"--max-count={query.per_file}"]
+    command += [] if query.regex else ["--fixed-strings"]
+    command += [] if query.case_sensitive else ["--ignore-case"]
+    if query.start.is_file():
+        return [*command, "--no-ignore", "-e", query.pattern, "--", f"./{query.start.name}"]
+    command.append(f"--max-filesize={_MAX_BYTES}")
+    if ignore:
+        command += [f"--glob=!{name}/" for name in EXCLUDED] + ["--glob=!.git"]
+    else:
+        command.append("--no-ignore")
+    if _TYPE_GLOB.fullmatch(query.glob):
+        command += [f"--type-add=wanted:{query.glob}", "--type=wanted"]
+    return [*command, "-e", query.pattern, "--", "."]
+
+
+def _scan(guard: PathGuard, query: Query, ignore: bool) -> list[str]:
+    single = query.start.is_file()
+    folder = query.start.parent if single else query.start
+    return scan.command(
+        {
+            "pattern": query.pattern,
+            "regex": query.regex,
+            "case_sensitive": query.case_sensitive,
+            "root": str(guard.root),
+            "start": _relative(guard, folder),
+            "file": query.start.name if single else "",
+            "ignore": ignore,
+            "glob": query.glob,
+            "per_file": query.per_file,
+            "max_bytes": _MAX_BYTES_OF_ONE if single else _MAX_BYTES,
+        }
+    )
+
+
+def _relative(guard: PathGuard, path: Path) -> str:
+    name = guard.name(path)
+    return "" if name == "." else name
+
+
+async def _run(
+    guard: PathGuard, query: Query, engine: str, command: Callable[[bool], list[str]]
+) -> tuple[Found, str | None]:
+    """Run an engine and collect. Returns a complaint instead when it does not take the pattern."""
+    single = query.start.is_file()
+    folder = query.start.parent if single else query.start
+    start = _relative(guard, folder)
+    ignored: Ignored | None = Ignored(guard.root)
+    if single or (ignored and ignored.folder(start)):
+        ignored = None
+    glob = Glob(query.glob, guard.root) if query.glob and not single else None
+    found = Found(engine)
+
+    def take(line: bytes) -> bool:
+        message = json.loads(line)
+        if message["type"] != "match":
+            return True
+        path = _path(message["data"]["path"], start if engine == "rg" else "")
+        if path not in found.lines:
+            if (ignored and ignored.file(path)) or (glob and not glob.matches(path)):
+                return True
+            if found.count > query.total:
+                return False
+        found.lines.setdefault(path, []).append(message["data"]["line_number"])
+        return found.count <= query.total
+
+    with guard.directory(folder) as directory:
+        where = Path(f"/proc/self/fd/{directory}") if _HANDLES else folder
+        complaint = await _read(command(ignored is not None), where, take, found)
+    return found, complaint
+
+
+async def _read(
+    command: list[str], where: Path, take: Callable[[bytes], bool], found: Found
+) -> str | None:
+    wanted = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=where,
+        env={name: os.environ[name] for name in wanted if name in os.environ},
+    )
+    if process.stdout is None or process.stderr is None:
+        raise ToolFailed("The search could not be started.")
+    complete = False
+    try:
+        complete = await _lines(process.stdout, take, found)
+        if complete and await asyncio.wait_for(process.wait(), SECONDS) >= 2 and not found.lines:
+            return _short(await process.stderr.read(20_000))
+    except TimeoutError:
+        found.out_of_time = True
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    return None
+
+
+async def _lines(stream: asyncio.StreamReader, take: Callable[[bytes], bool], found: Found) -> bool:
+    """Hand the lines on until `take` has enough; False when it had. Raises TimeoutError."""
+    until = time.monotonic() + SECONDS
+    rest: list[bytes] = []
+    while True:
+        chunk = await asyncio.wait_for(stream.read(1 << 18), max(0.01, until - time.monotonic()))
+        if not chunk:
+            return True
+        *lines, last = chunk.split(b"\n")
+        for line in lines:
+            whole = b"".join([*rest, line])
+            rest.clear()
+            if not take(whole):
+                found.cut = True
+                return False
+        rest.append(last)
+
+
+def _path(path: dict[str, Any], start: str) -> str:
+    text = path["text"] if "text" in path else os.fsdecode(base64.b64decode(path["bytes"]))
+    text = text.removeprefix("./")
+    return f"{start}/{text}" if start else text
+
+
+def _short(message: bytes) -> str:
+    text = message.decode("utf-8", "replace").strip()
+    return " ".join(text.split())[-500:] or "it is not valid"
