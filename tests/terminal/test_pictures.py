@@ -11,6 +11,7 @@ import pytest
 
 from tests.terminal.screen import Screen
 
+FOLDER = Path("/tmp/paicli-pictures/project")
 PICTURES = Path(__file__).with_name("pictures")
 
 
@@ -31,11 +32,10 @@ def compare(screen, name):
 
 @pytest.mark.parametrize("columns", [200, 80, 40])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_tour_of_everything(columns, language, tmp_path):
-    folder = tmp_path / "with-a-long-name" / "project"
-    folder.mkdir(parents=True)
+def test_a_tour_of_everything(columns, language):
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with Screen(
-        "tests.terminal.stage", "tour", str(folder), columns=columns, rows=30, PAICLI_LANG=language
+        "tests.terminal.stage", "tour", str(FOLDER), columns=columns, rows=30, PAICLI_LANG=language
     ) as screen:
         screen.wait_for("完成了，请运行", 20)
         screen.wait_for(lambda: "esc" not in "\n".join(screen.lines()[-4:]).lower())
@@ -48,11 +48,10 @@ def test_a_tour_of_everything(columns, language, tmp_path):
 
 @pytest.mark.parametrize("columns", [80, 40])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_question(columns, language, tmp_path):
-    folder = tmp_path / "with-a-long-name" / "project"
-    folder.mkdir(parents=True)
+def test_a_question(columns, language):
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with Screen(
-        "tests.terminal.stage", "write", str(folder), columns=columns, PAICLI_LANG=language
+        "tests.terminal.stage", "write", str(FOLDER), columns=columns, PAICLI_LANG=language
     ) as screen:
         screen.wait_for("[y/N]")
         screen.watch(0.3)

@@ -103,3 +103,32 @@ def test_tables_fit_the_width_and_line_up(columns):
 def test_without_colours_the_source_is_shown():
     assert drawn("**bold** `x`", environ={"TERM": "xterm", "NO_COLOR": "1"}) == ["**bold** `x`"]
     assert drawn("# h", environ={"TERM": "dumb"}) == ["# h"]
+
+
+def test_long_code_comes_in_parts():
+    code = [f"line {n}" for n in range(250)]
+    found = blocks("```py\n" + "\n".join(code) + "\n```\nend")
+    assert len(found) == 4
+    assert [block.tight for block in found] == [False, True, True, False]
+    assert [line for block in found for line in drawn(block.source)] == [*code, "end"]
+
+
+def test_code_that_ends_where_a_part_ends_leaves_no_empty_rest():
+    found = blocks("```\n" + "x\n" * 100 + "```\nend")
+    assert [block.source[-4:] for block in found] == ["\n```", "end"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ">" * 30 + "deep",
+        "- " * 40 + "deep",
+        "|a" * 90 + "|\n" + "|-" * 90 + "|\n" + "|b" * 90 + "|",
+    ],
+)
+def test_what_cannot_be_drawn_is_shown_as_it_was_written(source):
+    assert "".join(drawn(source)).replace(" ", "") == source.replace("\n", "").replace(" ", "")
+
+
+def test_a_quote_has_no_blanks_at_its_end():
+    assert drawn("> a\n> > b") == ["▌ a", "▌ ▌ b"]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import StringIO
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 from rich.theme import Theme
@@ -53,6 +54,24 @@ _GLYPHS = {
     "cancelled": ("⊘", "yellow"),
 }
 _NOTES = {"info": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "red")}
+
+
+def printed(value: Shown, width: int, *, colours: bool, plain: bool, full: bool) -> list[str]:
+    """Return the lines of `value`, none wider than `width` cells."""
+    console = Console(
+        file=StringIO(),
+        force_terminal=True,
+        color_system="auto" if colours else None,
+        width=max(width, 10),
+        theme=THEME,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(drawn(value, plain=plain, full=full, width=console.width))
+    return [line.rstrip(" ") for line in capture.get().strip("\n").split("\n")]
 
 
 def drawn(  # noqa: C901  one arm a kind of value

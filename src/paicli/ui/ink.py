@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from io import StringIO
 from threading import Thread
 
-from paicli.ui.shown import Shown
+from paicli.ui.shown import Answer, Shown
+
+_FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$", re.M)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Ink:
@@ -22,24 +25,12 @@ class Ink:
 
     def lines(self, value: Shown, width: int, *, full: bool = False) -> list[str]:
         """Return the lines of `value`, none wider than `width` cells. `full`: nothing shortened."""
-        from rich.console import Console
-
         from paicli.ui import blocks
 
-        console = Console(
-            file=StringIO(),
-            force_terminal=True,
-            color_system=None if self.plain else "auto",
-            width=max(width, 10),
-            theme=blocks.THEME,
-            markup=False,
-            emoji=False,
-            highlight=False,
-            legacy_windows=False,
-        )
-        with console.capture() as capture:
-            console.print(blocks.drawn(value, plain=self.plain, full=full, width=console.width))
-        return [line.rstrip(" ") for line in capture.get().strip("\n").split("\n")]
+        lines = blocks.printed(value, width, colours=not self.plain, plain=self.plain, full=full)
+        if isinstance(value, Answer) and not self.plain and _lost(value.source, lines):
+            lines = blocks.printed(value, width, colours=True, plain=True, full=full)
+        return lines
 
     def warm_up(self) -> None:
         """Import rich beside everything else, while the model is still thinking."""
@@ -51,3 +42,10 @@ class Ink:
         from paicli.ui import blocks
 
         return blocks.is_shortened(value)
+
+
+def _lost(source: str, lines: list[str]) -> bool:
+    """Tell whether drawing swallowed text, as it does below many levels and in very wide tables."""
+    wanted = sum(map(str.isalnum, _FENCE_LINE.sub("", source)))
+    shown = sum(map(str.isalnum, _COLOUR.sub("", "".join(lines))))
+    return shown < 0.8 * wanted

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)")
+_LONG_CODE = 100
+"""Lines after which a code block is handed over in parts: nobody waits for the end of a long file."""
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|\Z)")
 
 
@@ -22,7 +24,7 @@ class MarkdownStream:
     """Takes text as it comes and gives back blocks as they end.
 
     A block ends at a blank line, at the start of another kind of block, and at the end of a code
-    fence. Each item of a list is a block, so that a long list does not wait for its end.
+    fence; a long code block comes in parts. Each item of a list is a block, so that a long list does not wait for its end.
     """
 
     def __init__(self) -> None:
@@ -31,6 +33,7 @@ class MarkdownStream:
         self._fence = ""
         self._in_item = False
         self._after_item = False
+        self._continues = False
         self._done: list[Block] = []
 
     def feed(self, text: str) -> list[Block]:
@@ -58,7 +61,7 @@ class MarkdownStream:
     def tail(self) -> Block:
         """Return what is unfinished."""
         source = "\n".join([*self._lines, "".join(self._partial)])
-        return Block(source.strip("\n"), tight=self._in_item and self._after_item)
+        return Block(source.strip("\n"))
 
     def _handed_over(self) -> list[Block]:
         done, self._done = self._done, []
@@ -72,6 +75,8 @@ class MarkdownStream:
                 self._fence = ""
                 if not self._in_item:
                     self._end_block()
+            elif len(self._lines) > _LONG_CODE and not self._in_item:
+                self._hand_over_code()
         elif not line.strip():
             if self._in_item:
                 self._lines.append("")
@@ -94,6 +99,12 @@ class MarkdownStream:
         elif not self._in_item and _HEADING.match(line):
             self._end_block()
 
+    def _hand_over_code(self) -> None:
+        opening, fence = self._lines[0], self._fence
+        source = "\n".join([*self._lines, fence])
+        self._done.append(Block(source, tight=self._continues))
+        self._lines, self._continues, self._after_item = [opening], True, False
+
     def _starts_block(self, line: str, *, is_fence: bool) -> bool:
         if is_fence or _HEADING.match(line) or _ITEM.match(line):
             return True
@@ -101,9 +112,12 @@ class MarkdownStream:
 
     def _end_block(self) -> None:
         source = "\n".join(self._lines).strip("\n")
-        if source.strip():
-            self._done.append(Block(source, tight=self._in_item and self._after_item))
+        is_empty_rest = self._continues and len(self._lines) <= 2
+        if source.strip() and not is_empty_rest:
+            tight = self._continues or (self._in_item and self._after_item)
+            self._done.append(Block(source, tight))
             self._after_item = self._in_item
         self._lines = []
+        self._continues = False
         self._fence = ""
         self._in_item = False

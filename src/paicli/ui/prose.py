@@ -9,7 +9,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.markdown import (
+    BlockQuote,
+    CodeBlock,
+    Heading,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -48,6 +56,17 @@ class _Heading(Heading):
         yield self.text
 
 
+class _Quote(BlockQuote):
+    """A quote that ends where its text ends."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update(width=max(options.max_width - 2, 4))
+        for line in console.render_lines(self.elements, inner, style=self.style, pad=False):
+            yield Segment("▌ ", self.style)
+            yield from line
+            yield Segment.line()
+
+
 class _Table(TableElement):
     """A table without outer border, its rows apart by columns alone."""
 
@@ -68,13 +87,14 @@ class Prose(Markdown):
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = Markdown.elements | {
         "heading_open": _Heading,
+        "blockquote_open": _Quote,
         "fence": _Code,
         "code_block": _Code,
         "table_open": _Table,
     }
 
     def __init__(self, source: str) -> None:
-        super().__init__("", hyperlinks=False)
+        super().__init__("", justify="default", hyperlinks=False)
         self.markup = source
         self.parsed = list(_as_written(_PARSER.parse(source)))
 
