@@ -10,7 +10,8 @@ from tests.model_server import ask, call, say
 
 
 def session_files(paicli):
-    return sorted((paicli.home / ".paicli" / "sessions").rglob("*.jsonl"))
+    found = (paicli.home / ".paicli" / "sessions").rglob("*.jsonl")
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
 
 def messages_on_disk(path):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from paicli.agent.budget import AgentBudget, BudgetState
+from paicli.agent.cache_watch import CacheWatch
 from paicli.agent.compaction import Compactor, Outcome
 from paicli.agent.dispatch import Dispatcher
 from paicli.agent.events import (
@@ -27,7 +28,6 @@ from paicli.i18n import t
 from paicli.llm.client import ChatClient
 from paicli.llm.deltas import TextDelta
 from paicli.llm.messages import ChatResponse, Message, Usage
-from paicli.llm.tokens import estimate, estimate_message
 from paicli.policy.approval import Approval, Mode
 from paicli.session.conversation import LLM_RESPONSE, SYSTEM_PROMPT, USER_INPUT, Conversation
 from paicli.text import clean
@@ -66,6 +66,7 @@ class Agent:
         self.usage = Usage()
         """Tokens of all turns of this process."""
         self.compactor = Compactor(emit)
+        self.cache = CacheWatch()
         self._registry = registry
         self._settings = settings
         self._emit = emit
@@ -140,6 +141,7 @@ class Agent:
         turn.shown.clear()
         if response.usage is not None:
             self.compactor.meter.measured(response.usage, self.conversation.messages)
+            self.cache.answered(response.usage)
             turn.spend(response.usage)
             self._emit(UsageReported(response.usage, turn.usage))
         self._emit(ReplyFinished(response))
@@ -153,6 +155,7 @@ class Agent:
                 turn.shown.append(event.text)
             self._emit(event)
 
+        self.cache.sent(self.client.profile.model, self.conversation.messages, tools)
         return await self.client.chat(self.conversation.messages, tools, emit)
 
     async def compact(self, focus: str = "") -> Outcome | None:
@@ -169,18 +172,10 @@ class Agent:
         self._told_mode = Mode.AUTO
 
     def context(self) -> dict[str, int]:
-        """Return about how many tokens of the next request each part takes, and the `window`."""
-        messages = self.conversation.messages
-        prompt = sum(estimate_message(message) for message in messages if message.role == "system")
-        tools = sum(estimate(body.decode()) for body in self._registry.definitions().values())
-        used = self.compactor.meter.tokens(messages, self._registry.definitions())
-        return {
-            "prompt": prompt,
-            "tools": tools,
-            "conversation": max(0, used - prompt - tools),
-            "used": used,
-            "window": self.client.profile.context_window,
-        }
+        """Return about how many tokens of the next request each part takes (`ContextMeter.parts`)."""
+        tools = self._registry.definitions()
+        parts = self.compactor.meter.parts(self.conversation.messages, tools)
+        return parts | {"window": self.client.profile.context_window}
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage

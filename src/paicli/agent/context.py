@@ -58,3 +58,11 @@ class ContextMeter:
         if self._measured:
             return self._tokens
         return self._tokens + sum(estimate(body.decode()) for body in tools.values())
+
+    def parts(self, messages: Sequence[Message], tools: Mapping[str, bytes]) -> dict[str, int]:
+        """Return the tokens of `prompt`, `tools` and `conversation`, and of all that as `used`."""
+        used = self.tokens(messages, tools)
+        prompt = sum(estimate_message(message) for message in messages if message.role == "system")
+        schema = sum(estimate(body.decode()) for body in tools.values())
+        conversation = max(0, used - prompt - schema)
+        return {"prompt": prompt, "tools": schema, "conversation": conversation, "used": used}

@@ -164,6 +164,17 @@ class SessionCommands:
             cached=amount(usage.cached),
         )
         at.screen.say(Note(f"{text} · {cost}" if cost else text))
+        if self._agent.cache.misses:
+            columns = tuple(t(f"session.column_{name}") for name in ("request", "cause", "tokens"))
+            rows = tuple(
+                (
+                    str(miss.request),
+                    t(f"session.miss_{miss.cause}", what=miss.what),
+                    amount(miss.tokens),
+                )
+                for miss in self._agent.cache.misses
+            )
+            at.screen.say(Note(t("session.misses")), Table(columns, rows))
 
     async def _debug(self, at: Setting, _argument: str) -> None:
         log, session = self._home / "logs" / "paicli.log", self._current().ledger.path
