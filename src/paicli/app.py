@@ -231,7 +231,7 @@ def assemble(
         person,
         _classifier(client, settings),
         Audit(settings.home, settings.audit_dir),
-        Permissions(),
+        Permissions(settings.home, settings.root),
     )
     results = ResultStore(guard, settings.offload_threshold)
     results.fit(profile.context_window)

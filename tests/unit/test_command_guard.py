@@ -431,7 +431,7 @@ def test_the_parents_of_the_project_are_protected_by_name():
 def test_the_handed_cases():
     if not CASES.exists():
         pytest.skip("the case files are not part of the project")
-    rows = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in CASES.read_text(encoding="utf-8").split("\n") if line]
     wrong = [
         row["command"]
         for row in rows

@@ -100,25 +100,30 @@ class Audit:
 def _entries(row: Any) -> list[AuditEntry]:
     if not isinstance(row, dict):
         return []
-    timestamp, tool, arguments, outcome, reason, approver = (
-        str(row.get(key, ""))
-        for key in ("timestamp", "tool", "args", "outcome", "reason", "approver")
-    )
     took = row.get("durationMs")
-    milliseconds = took if isinstance(took, int) else 0
-    return [AuditEntry(timestamp, tool, arguments, outcome, reason, approver, milliseconds)]
+    return [
+        AuditEntry(
+            timestamp=str(row.get("timestamp", "")),
+            tool=str(row.get("tool", "")),
+            arguments=str(row.get("args", "")),
+            outcome=str(row.get("outcome", "")),
+            reason=str(row.get("reason", "")),
+            approver=str(row.get("approver", "")),
+            milliseconds=took if isinstance(took, int) else 0,
+        )
+    ]
 
 
 def _without_secrets(arguments: Mapping[str, object]) -> str:
     shown = {
-        name: "***"
-        if is_secret_name(name)
-        else redact(clean(value))
-        if isinstance(value, str)
-        else value
-        for name, value in arguments.items()
+        name: "***" if is_secret_name(name) else _shown(value) for name, value in arguments.items()
     }
     return redact(json.dumps(shown, ensure_ascii=False, default=str))
+
+
+def _shown(value: object) -> object:
+    """Return a value without secrets; of a long text only what may fit into the line."""
+    return redact(clean(value[: 2 * _LONGEST_ARGUMENTS])) if isinstance(value, str) else value
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,23 +1,164 @@
-"""Commands that need no review in this project."""
+"""What the person allowed from now on: rules for the beginnings of commands, kept in their own folder.
+
+A rule matches the parsed words of a simple command. A whole command line is allowed when each part
+of it is allowed by a rule or provably only reads. Nothing in a project's own files makes a rule.
+"""
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paicli.errors import ConfigError
+from paicli.i18n import t
+from paicli.policy.command_guard import CommandGuard
+from paicli.policy.harmless import why_not_harmless
+from paicli.policy.private_file import read_document, write_document
+from paicli.policy.rule_words import RulePart, matches, offered_prefix, parts, unfit
+
+_MOST_OFFERED = 3
+
+Rule = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The verdict on one part of a command: `refused`, `harmless`, `rule` or `review`, and why."""
+
+    text: str
+    verdict: str
+    why: str
+
 
 class Permissions:
-    """The rules of one project. None exist yet, so every command is reviewed."""
+    """The rules of one project. `allow` are rules for this run alone, as on the command line."""
+
+    def __init__(self, home: Path, root: Path, allow: Sequence[str] = ()) -> None:
+        self._file = home / "permissions.json"
+        self._root = root
+        self._project = os.path.realpath(root)
+        self._guard = CommandGuard(root)
+        self._of_run = tuple(_rule_from(text) for text in allow)
+        self._kept: tuple[Rule, ...] | None = None
+
+    def list(self) -> tuple[str, ...]:
+        """Return the project's rules, those for this run last, as a person writes them."""
+        return tuple(shlex.join(rule) for rule in (*self._rules(), *self._of_run))
+
+    def add(self, prefixes: Sequence[str]) -> None:
+        """Keep rules for commands that begin with these words. A file that cannot be written is logged."""
+        rules = [_rule_from(text) for text in prefixes]
+        self._kept = tuple(dict.fromkeys((*self._read(), *rules)))
+        self._save()
+
+    def remove(self, prefix: str) -> bool:
+        """Forget a rule of the project; False when there is none like this."""
+        with suppress(ValueError):
+            rule = tuple(shlex.split(prefix))
+            if rule in self._read():
+                self._kept = tuple(kept for kept in self._read() if kept != rule)
+                self._save()
+                return True
+        return False
 
     def only_reads(self, command: str) -> bool:
-        """Tell whether `command` provably only reads: an empty one does."""
-        return not command.strip()
+        """Tell whether a command provably only reads inside the project."""
+        return why_not_harmless(command, self._root) is None
 
     def allows(self, command: str) -> bool:
-        """Tell whether a rule of the person's covers `command`."""
-        return not command.strip()
+        """Tell whether rules allow the whole command; what only reads needs none."""
+        rules = (*self._rules(), *self._of_run)
+        if not rules:
+            return False
+        found = parts(command)
+        return bool(found) and all(
+            any(matches(rule, part.words) for rule in rules)
+            or self._why_not_harmless(part, found) is None
+            for part in found
+        )
 
     def offer(self, command: str) -> tuple[str, ...]:
-        """Return the rules that would cover `command`."""
-        return (command,)[:0]
+        """Return the rules that would allow this command from now on; none when that cannot be said exactly."""
+        wanted = []
+        found = parts(command)
+        for part in found:
+            if self._why_not_harmless(part, found) is None:
+                continue
+            prefix = offered_prefix(part.words)
+            if not prefix:
+                return ()
+            wanted.append(shlex.join(prefix))
+        offered = tuple(dict.fromkeys(wanted))
+        return offered if len(offered) <= _MOST_OFFERED else ()
 
-    def add(self, rules: tuple[str, ...]) -> None:
-        """Remember rules."""
-        assert rules == ()
+    def explain(self, command: str) -> tuple[Part, ...]:
+        """Return the verdict on each part of a command, as `/permissions test` shows it."""
+        if reason := self._guard.check(command):
+            return (Part(command, "refused", reason),)
+        rules = (*self._rules(), *self._of_run)
+        found = parts(command)
+        if not found:
+            reason = why_not_harmless(command, self._root)
+            return (Part(command, "review" if reason else "harmless", reason or ""),)
+        explained = []
+        for part in found:
+            rule = next((rule for rule in rules if matches(rule, part.words)), None)
+            reason = self._why_not_harmless(part, found)
+            if rule is not None:
+                explained.append(Part(part.text, "rule", shlex.join(rule)))
+            elif reason is None:
+                explained.append(Part(part.text, "harmless", ""))
+            else:
+                explained.append(Part(part.text, "review", reason))
+        return tuple(explained)
+
+    def _why_not_harmless(self, part: RulePart, found: Sequence[RulePart]) -> str | None:
+        """Judge one part alone; behind a `cd` its paths would be others, so there only a rule helps."""
+        moves = any(other.words and other.words[0].text == "cd" for other in found)
+        if not part.plain or (moves and part.words[0].text != "cd"):
+            return "it cannot be judged by itself"
+        return why_not_harmless(part.text, self._root)
+
+    def _rules(self) -> tuple[Rule, ...]:
+        if self._kept is None:
+            self._kept = self._read()
+        return self._kept
+
+    def _read(self) -> tuple[Rule, ...]:
+        rules = self._projects().get(self._project)
+        if not isinstance(rules, list):
+            return ()
+        return tuple(
+            tuple(rule)
+            for rule in rules
+            if isinstance(rule, list) and rule and all(isinstance(word, str) for word in rule)
+            if unfit(tuple(rule)) is None
+        )
+
+    def _projects(self) -> dict[str, Any]:
+        projects = read_document(self._file).get("projects")
+        return projects if isinstance(projects, dict) else {}
+
+    def _save(self) -> None:
+        projects = self._projects()
+        projects[self._project] = [list(rule) for rule in self._kept or ()]
+        if not projects[self._project]:
+            del projects[self._project]
+        write_document(self._file, {"version": 1, "projects": projects})
+
+
+def _rule_from(text: str) -> Rule:
+    """Return the rule that a person wrote. Raises ConfigError for one that would allow anything."""
+    try:
+        rule = tuple(shlex.split(text))
+    except ValueError:
+        rule = ()
+    reason = unfit(rule)
+    if reason is not None:
+        raise ConfigError(t(f"permissions.{reason}", rule=text))
+    return rule

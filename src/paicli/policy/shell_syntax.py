@@ -268,6 +268,8 @@ class _Walk:
         return name.rstrip("+"), resolve(value, self._parsed.variables, node.start_byte)
 
     def _assign(self, node: Any) -> None:
+        if node.parent is None or node.parent.type != "command":
+            self._parsed.kinds.add("lasting_assignment")
         name, value = self._assignment(node)
         self._remember(name, value)
 

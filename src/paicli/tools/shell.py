@@ -281,9 +281,10 @@ def shell_tool(
     root: Path,
     settings: Settings,
     processes: Processes,
-    sandbox: CommandSandbox,
+    sandbox: CommandSandbox | None = None,
 ) -> Tool[ExecuteCommandParameters]:
     """Return `execute_command` for a project. `processes` is ended by whoever made it."""
+    sandbox = sandbox or CommandSandbox(root, settings.command_sandbox)
     shell = _Shell(root, settings, processes, sandbox)
     guard = CommandGuard(root)
 
