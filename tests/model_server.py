@@ -464,10 +464,7 @@ class ModelServer:
                 return
             if self._stopping.is_set():
                 raise _Left
-            if (
-                select.select([connection], [], [], 0)[0]
-                and connection.recv(1, socket.MSG_PEEK) == b""
-            ):
+            if select.select([connection], [], [], 0)[0] and _has_left(connection):
                 self.client_left.set()
                 raise _Left
 
@@ -500,6 +497,13 @@ class _Left(Exception):
     """The client is gone, or the server stops."""
 
 
+def _has_left(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True  # reset rather than closed
+
+
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
@@ -523,6 +527,9 @@ def _read_request(
         if not data:
             return None
         buffered += data
+        if not buffered[:1].isalpha():  # TLS where none is spoken
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            return None
     head, _, rest = buffered.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ", 2)

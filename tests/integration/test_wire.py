@@ -5,12 +5,10 @@ import json
 
 import pytest
 
-from paicli import config
 from paicli.errors import EmptyReply, ModelRefused, ModelUnreachable, StreamInterrupted
-from paicli.llm.client import ChatClient
-from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
+from paicli.llm.deltas import ArgumentsProgress
 from paicli.llm.messages import Message, ToolCall, Usage
-from paicli.llm.providers import select
+from tests.integration.wire_client import HELLO, TOOLS, Listener, chat, client_of
 from tests.model_server import (
     DONE,
     Gate,
@@ -27,37 +25,13 @@ from tests.model_server import (
     stream,
 )
 
-HELLO = [Message("user", "hi")]
-TOOL = {
-    name: json.dumps({"type": "function", "function": {"name": name, "parameters": {}}}).encode()
-    for name in ("list_dir", "read_file")
-}
-
-
-class Listener(list):
-    """All deltas, and the texts put together."""
-
-    @property
-    def text(self):
-        return "".join(delta.text for delta in self if isinstance(delta, TextDelta))
-
-    @property
-    def reasoning(self):
-        return "".join(delta.text for delta in self if isinstance(delta, ReasoningDelta))
-
-    @property
-    def retries(self):
-        return [delta for delta in self if isinstance(delta, Retrying)]
-
 
 @pytest.fixture
 async def client_for(tmp_path):
     made = []
 
     def make(server, transport=None, **variables):
-        environ = server.environ() | {"PAICLI_HOME": str(tmp_path)} | variables
-        settings = config.load(tmp_path, environ, {}).settings
-        made.append(ChatClient(select(settings), settings, transport))
+        made.append(client_of(server.environ() | variables, tmp_path, transport=transport))
         return made[-1]
 
     yield make
@@ -65,16 +39,10 @@ async def client_for(tmp_path):
         await client.aclose()
 
 
-async def chat(client, messages=HELLO, tools=TOOL):
-    heard = Listener()
-    response = await client.chat(messages, tools, heard.append)
-    return response, heard
-
-
 async def failure(client, kind, messages=HELLO):
     heard = Listener()
     with pytest.raises(kind) as caught:
-        await client.chat(messages, TOOL, heard.append)
+        await client.chat(messages, TOOLS, heard.append)
     return caught.value, heard
 
 
@@ -116,7 +84,7 @@ async def test_the_request_is_what_the_protocol_asks_for(model_server, client_fo
         "model": "scripted",
         "stream": True,
         "stream_options": {"include_usage": True},
-        "tools": [json.loads(body) for body in TOOL.values()],
+        "tools": [json.loads(body) for body in TOOLS.values()],
         "messages": [{"role": "user", "content": "hi"}],
     }
     assert "tools" not in second.json
@@ -198,7 +166,7 @@ async def test_what_was_shown_is_never_asked_for_again(model_server, client_for,
     client = client_for(server)
     heard, something = Listener(), asyncio.Event()
     task = asyncio.create_task(
-        client.chat(HELLO, TOOL, lambda delta: (heard.append(delta), something.set()))
+        client.chat(HELLO, TOOLS, lambda delta: (heard.append(delta), something.set()))
     )
     await something.wait()
     gate.open()
@@ -247,7 +215,7 @@ async def test_cancelling_ends_one_request_and_the_next_works(model_server, clie
     server = model_server(keep_alives, hang(answers=False), say("fine"))
     client = client_for(server)
     for count in (1, 2):
-        task = asyncio.create_task(client.chat(HELLO, TOOL, lambda delta: None))
+        task = asyncio.create_task(client.chat(HELLO, TOOLS, lambda delta: None))
         await server.requests_arrived(count)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -264,7 +232,7 @@ async def test_cancelling_during_the_wait_before_a_retry_sends_nothing_more(
     server = model_server(http(503, "down", Retry_After="20"), repeat_last=True)
     client = client_for(server)
     waiting = asyncio.Event()
-    task = asyncio.create_task(client.chat(HELLO, TOOL, lambda delta: waiting.set()))
+    task = asyncio.create_task(client.chat(HELLO, TOOLS, lambda delta: waiting.set()))
     await waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _MAX_ERROR_BYTES = 65_536
 _MAX_DOCUMENT_BYTES = 16_000_000
 _DRAIN_SECONDS = 0.05
+_EVENT_STARTS = (":", "event", "id", "retry", "data")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
@@ -182,7 +183,9 @@ class ChatClient:
 
     async def _read(self, response: Any, reply: Reply, exchange: _Exchange) -> None:
         exchange.status, exchange.headers = response.status_code, response.headers
-        pieces = _pieces(response, exchange.chunks if self._log is not None else None)
+        pieces = response.aiter_bytes()
+        if self._log is not None:
+            pieces = _noted(pieces, exchange.chunks)
         async with aclosing(pieces):
             if not 200 <= response.status_code < 300:
                 raise refused_by_status(
@@ -223,15 +226,22 @@ class ChatClient:
                 if take(payload):
                     await _drain(pieces)
                     return
-            if decoder.unfinished().endswith("[DONE]") and take(decoder.unfinished()):
+            if decoder.pending and decoder.pending[-1] == "[DONE]" and take(decoder.unfinished()):
                 return
         rest = decoder.close()
         if rest and not reply.complete:
             _take_last(rest, reply)
-        if not decoder.fields:
-            text = safe_words(start.decode("utf-8", "replace"), self.profile.api_key)
-            key = "wire.no_stream" if text else "wire.empty_body"
-            raise StreamInterrupted(t(key, url=self.profile.url, words=text), retryable=not text)
+        if not decoder.fields and not reply.complete:
+            raise self._no_events(start)
+
+    def _no_events(self, start: bytes) -> StreamInterrupted:
+        """Return what a body without a single event means."""
+        words = start.decode("utf-8", "replace").lstrip("\ufeff").strip()
+        if not words or words.startswith(_EVENT_STARTS) or "data:".startswith(words):
+            key = "wire.interrupted" if words[:1] == "d" else "wire.empty_body"
+            return StreamInterrupted(t(key, url=self.profile.url), retryable=True)
+        words = safe_words(words, self.profile.api_key)
+        return StreamInterrupted(t("wire.no_stream", url=self.profile.url, words=words))
 
 
 class _Exchange:
@@ -244,11 +254,9 @@ class _Exchange:
         self.error = ""
 
 
-async def _pieces(response: Any, kept: list[bytes] | None) -> AsyncGenerator[bytes, None]:
-    """Yield the body as it comes, decompressed."""
-    async for piece in response.aiter_bytes():
-        if kept is not None:
-            kept.append(piece)
+async def _noted(pieces: AsyncIterator[bytes], noted: list[bytes]) -> AsyncGenerator[bytes, None]:
+    async for piece in pieces:
+        noted.append(piece)
         yield piece
 
 

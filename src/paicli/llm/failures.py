@@ -28,7 +28,9 @@ _OVERFLOW = re.compile(
     r"|max_model_len|prompt (?:is )?too long|input (?:is )?too long|request too large"
     r"|too many (?:input )?tokens|reduce the length|input length|input tokens? exceed"
     r"|exceeds? the (?:limit|maximum) .{0,40}tokens?|string too long"
-    r"|上下文.{0,12}(?:超|长)|(?:超过|超出|超长).{0,16}(?:上下文|长度|token)|(?:输入|长度).{0,8}(?:超|过长)",
+    r"|exceed\w* (?:the )?model(?:'s)? token limit"
+    r"|上下文.{0,12}(?:超|长)|(?:超过|超出|超长).{0,16}(?:上下文|长度|token)"
+    r"|(?:输入|长度|prompt|token).{0,8}(?:超|过长)",
     re.I,
 )
 _NOT_OVERFLOW = re.compile(r"per (?:minute|day|second)|rate.?limit|quota|TPM|RPM|限流|频率", re.I)
@@ -48,8 +50,9 @@ def refused_by_status(
 ) -> ModelRefused:
     """Return the error for an HTTP answer that is none of 2xx. `body` may be cut."""
     text = body[:_MAX_BODY].decode("utf-8", "replace")
-    overflow = is_context_overflow(status, text)
-    words = safe_words(provider_words(text), key) or t("wire.no_words")
+    told = provider_words(text)
+    overflow = is_context_overflow(status, f"{told} {text}")
+    words = safe_words(told, key).rstrip(".。") or t("wire.no_words")
     kind = status if status in (401, 402, 403, 404, 413, 429) else 0
     if overflow:
         message = t("wire.http_overflow", status=status, words=words)
@@ -93,7 +96,7 @@ def refused_in_stream(chunk: Mapping[str, Any]) -> ModelRefused | None:
         retryable = words_are_retryable(told)
     else:
         retryable = status_is_retryable(status)
-    words = safe_words(provider_words(json.dumps(chunk)), "") or t("wire.no_words")
+    words = safe_words(provider_words(json.dumps(chunk)), "").rstrip(".。") or t("wire.no_words")
     key = "wire.stream_overflow" if overflow else "wire.stream_error"
     return ModelRefused(
         t(key, words=words),

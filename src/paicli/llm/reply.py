@@ -54,14 +54,17 @@ class Reply:
         self._finish_reason: str | None = None
         self._usage: Usage | None = None
         self._models: set[str] = set()
+        self._last_model = ""
 
     def take(self, payload: str) -> bool:
         """Take the data of one event; tell whether the reply is over (`[DONE]`)."""
-        if payload.strip() == _DONE:
-            self.complete = True
-            return True
-        if not payload or payload.isspace():
-            return False
+        if payload[:1] != "{":
+            bare = payload.strip()
+            if bare == _DONE:
+                self.complete = True
+                return True
+            if not bare:
+                return False
         try:
             chunk = _decode(payload)
         except (ValueError, RecursionError) as error:
@@ -109,16 +112,17 @@ class Reply:
         raise ModelError(t("wire.bad_json"))
 
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
-        failure = refused_in_stream(chunk)
-        if failure is not None:
-            raise failure
+        choices = chunk.get("choices")
+        if not choices or chunk.get("error") is not None:
+            failure = refused_in_stream(chunk)
+            if failure is not None:
+                raise failure
         usage = chunk.get("usage")
         if usage:
             self._usage = usage_of(usage) or self._usage
         model = chunk.get("model")
-        if model and isinstance(model, str) and model not in self._models and len(self._models) < 2:
-            self._models.add(clean(model).strip()[:_MAX_MODEL_NAME])
-        choices = chunk.get("choices")
+        if model and model != self._last_model:
+            self._note_model(model)
         if not choices or not isinstance(choices, list) or not isinstance(choices[0], dict):
             return
         choice = choices[0]
@@ -132,6 +136,12 @@ class Reply:
             self.complete = True
             if self._finish_reason not in CUT_REASONS:
                 self._finish_reason = clean(finish).strip()[:_MAX_MODEL_NAME]
+
+    def _note_model(self, model: Any) -> None:
+        if isinstance(model, str):
+            self._last_model = model
+            if len(self._models) < 2:
+                self._models.add(clean(model).strip()[:_MAX_MODEL_NAME])
 
     def _take_delta(self, delta: dict[str, Any]) -> None:
         reasoning = _reasoning_of(delta)
@@ -148,10 +158,11 @@ class Reply:
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._take_content(refusal)
-        for fragment in fragments_of(delta):
-            progress = self._calls.add(fragment)
-            if progress is not None:
-                self._emit(ArgumentsProgress(*progress))
+        if "tool_calls" in delta or "function_call" in delta:
+            for fragment in fragments_of(delta):
+                progress = self._calls.add(fragment)
+                if progress is not None:
+                    self._emit(ArgumentsProgress(*progress))
 
     def _take_parts(self, parts: list[Any]) -> None:
         for part in parts:
@@ -173,7 +184,7 @@ class Reply:
         if self._think is not None and self._think.watching:
             self._say(*self._think.feed(text))
         else:
-            self._say("", text)
+            self._say_text(self._calls_in_text.feed(text))
 
     def _say(self, reasoning: str, text: str) -> None:
         if reasoning:

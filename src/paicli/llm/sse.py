@@ -17,12 +17,23 @@ class SseDecoder:
         self.fields = 0
         """How many `data` lines have come: none means that this is no event stream at all."""
         self._line: list[bytes] = []
-        self._data: list[str] = []
+        self.pending: list[str] = []
+        """The `data` lines of the event that is not over yet."""
         self._at_start = True
         self._after_cr = False
 
     def feed(self, data: bytes) -> list[str]:
         """Return the data of every event that `data` completes."""
+        if (
+            data[:6] == b"data: "
+            and data[-2:] == b"\n\n"
+            and not (self._line or self.pending or self._after_cr)
+        ):  # one whole event of one line, as most pieces are
+            value = data[6:-2]
+            if b"\n" not in value and b"\r" not in value:
+                self.fields += 1
+                self._at_start = False
+                return [value.decode("utf-8", "replace")]
         if not data:
             return []
         if self._after_cr or b"\r" in data:
@@ -50,7 +61,7 @@ class SseDecoder:
         The standard drops it at the end of a stream; many servers leave the last blank line out.
         A last line without its line end is not included: it may have been cut.
         """
-        return "\n".join(self._data)
+        return "\n".join(self.pending)
 
     def close(self) -> str:
         """Take the last line as ended, which a stream that was closed properly allows."""
@@ -61,7 +72,7 @@ class SseDecoder:
         events: list[str] = []
         if line:
             self._take(line, events)
-        rest, self._data = self.unfinished(), []
+        rest, self.pending = self.unfinished(), []
         return rest
 
     def _unify_line_ends(self, data: bytes) -> bytes:
@@ -77,11 +88,13 @@ class SseDecoder:
         if line.startswith(b"data:"):
             self.fields += 1
             value = line[6:] if line[5:6] == b" " else line[5:]
-            self._data.append(value.decode("utf-8", "replace"))
+            self.pending.append(value.decode("utf-8", "replace"))
         elif not line:
-            if self._data:
-                events.append(self._data[0] if len(self._data) == 1 else "\n".join(self._data))
-                self._data = []
+            if self.pending:
+                events.append(
+                    self.pending[0] if len(self.pending) == 1 else "\n".join(self.pending)
+                )
+                self.pending = []
         elif line == b"data":
             self.fields += 1
-            self._data.append("")
+            self.pending.append("")

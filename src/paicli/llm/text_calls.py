@@ -37,6 +37,7 @@ class CallsInText:
         self._forms = {opener: form for form in forms for opener in OPENERS[form]}
         openers = list(self._forms) if offered else []
         self._opener = re.compile("|".join(map(re.escape, openers))) if openers else None
+        self._first = re.compile("[" + "".join({re.escape(o[0]) for o in openers} or "<") + "]")
         self._beginnings = {opener[:size] for opener in openers for size in range(1, len(opener))}
         self._longest = max(map(len, openers), default=1) - 1
         self._shown: list[str] = []
@@ -94,6 +95,9 @@ class CallsInText:
 
     def _scan(self, text: str) -> str:
         assert self._opener is not None
+        if not self._tail and self._first.search(text) is None:
+            self._shown.append(text)
+            return text
         buffer, self._tail = self._tail + text, ""
         place = 0
         while match := self._opener.search(buffer, place):

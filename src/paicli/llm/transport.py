@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import sys
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -45,6 +46,27 @@ def open_http(
     except (ValueError, ImportError, httpx.InvalidURL) as error:
         # Raised for HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: an unknown scheme, a bad address.
         raise ModelUnreachable(t("wire.bad_proxy", reason=safe_words(str(error), ""))) from None
+
+
+async def fetch(
+    url: str, key: str, *, seconds: float, body: Mapping[str, Any] | None, limit: int
+) -> tuple[int, bytes]:
+    """Ask an address once and return status and body. Raises ModelError when there is no answer."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    method = "GET" if body is None else "POST"
+    try:
+        async with (
+            open_http(url, httpx.Timeout(seconds), headers) as http,
+            http.stream(method, url, json=body) as response,
+        ):
+            data = bytearray()
+            async for piece in response.aiter_bytes():
+                data += piece
+                if len(data) > limit:
+                    raise ModelError(t("wire.list_too_large", url=url))
+            return response.status_code, bytes(data)
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
+        raise unreachable(error, url, key) from error
 
 
 def unreachable(error: Exception, url: str, key: str) -> ModelError:
