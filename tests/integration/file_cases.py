@@ -22,7 +22,7 @@ class Tools:
         self.guard = PathGuard(root)
         self.by_name = {tool.name: tool for tool in file_tools(self.guard)}
 
-    async def call(self, name, **arguments):
+    async def call(self, name, /, **arguments):
         tool = self.by_name[name]
         parameters = tool.parameters.model_validate(arguments)
         if tool.guard and (reason := tool.guard(parameters)):
@@ -33,14 +33,14 @@ class Tools:
             return Outcome(False, str(error), getattr(error, "reason", type(error).__name__))
         return Outcome(output.ok, output.text, None, output)
 
-    def do(self, name, **arguments):
+    def do(self, name, /, **arguments):
         return asyncio.run(self.call(name, **arguments))
 
-    def preview(self, name, **arguments):
+    def preview(self, name, /, **arguments):
         tool = self.by_name[name]
         return tool.preview(tool.parameters.model_validate(arguments))
 
-    def asks(self, name, **arguments):
+    def asks(self, name, /, **arguments):
         tool = self.by_name[name]
         return tool.asks(tool.parameters.model_validate(arguments))
 

@@ -19,6 +19,7 @@ from paicli.errors import PaiCliError, PolicyDenied, ToolFailed
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _MAX_SHOWN = 200
+_MAX_BYTES = 4_000
 
 
 class PathGuard:
@@ -38,6 +39,8 @@ class PathGuard:
             raise PolicyDenied("The path is empty. Give a path inside the project folder.")
         if "\0" in text:
             raise PolicyDenied("The path holds a NUL character. Give a path without it.")
+        if len(os.fsencode(self.root)) + len(text.encode("utf-8", "replace")) > _MAX_BYTES:
+            raise PolicyDenied(f"{_shown(text)} is too long for a path.")
         try:
             real = self._real(text)
         except UnicodeEncodeError:

@@ -64,6 +64,8 @@ def apply_edit(content: str, old_text: str, new_text: str, replace_all: bool = F
 
 def _apply(content: str, old: str, new: str, replace_all: bool) -> Edit:
     place = _Place.of(content, old, replace_all)
+    if replace_all and _is_plain(content, old, new) and old in content:
+        return _replaced_plainly(content, old, new)
     if replace_all:
         starts: Sequence[int] = place.one_after_the_other()
         if not starts:
@@ -230,12 +232,28 @@ class _Widened:
 # ---- replacing ---------------------------------------------------------------------------------
 
 
-def _edit(content: str, spans: list[tuple[int, int]], old: str, new: str) -> Edit:
-    if len(content) + len(spans) * max(0, len(new) - len(old)) > MAX_RESULT_CHARS:
+def _is_plain(content: str, old: str, new: str) -> bool:
+    """Tell whether no newline has to be looked at: the common case, and the quick one."""
+    return not any("\r" in text for text in (content, old, new))
+
+
+def _replaced_plainly(content: str, old: str, new: str) -> Edit:
+    count = content.count(old)
+    _check_size(content, count, old, new)
+    line = content.count("\n", 0, content.find(old)) + 1
+    return Edit(content.replace(old, new), count, line=line)
+
+
+def _check_size(content: str, count: int, old: str, new: str) -> None:
+    if len(content) + count * max(0, len(new) - len(old)) > MAX_RESULT_CHARS:
         raise EditError(
-            f"Replacing {len(spans)} places would make the file too large. Nothing was changed.",
+            f"Replacing {count} places would make the file too large. Nothing was changed.",
             "too_large",
         )
+
+
+def _edit(content: str, spans: list[tuple[int, int]], old: str, new: str) -> Edit:
+    _check_size(content, len(spans), old, new)
     line = content.count("\n", 0, spans[0][0]) + 1
     return Edit("".join(_pieces(content, spans, old, new)), len(spans), line=line)
 
