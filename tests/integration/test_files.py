@@ -387,7 +387,7 @@ def test_missing_permissions_leave_everything_as_it_was(tools, root):
     for path in (root.parent, root.parent.parent, root.parent.parent.parent):
         path.chmod(path.stat().st_mode | 0o055)
     program = (
-        "import os, sys\n"
+        "import concurrent.futures.thread, difflib, os, sys\n"  # nobody may not read them later
         "from tests.integration.file_cases import Tools\n"
         "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
         "tools = Tools(sys.argv[1])\n"
