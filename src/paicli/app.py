@@ -35,11 +35,12 @@ from paicli.policy.permissions import Permissions
 from paicli.policy.sandbox import CommandSandbox
 from paicli.session.store import Session, SessionStore
 from paicli.text import visible
+from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.files import file_tools
 from paicli.tools.processes import Processes
 from paicli.tools.registry import ToolRegistry
 from paicli.tools.results import ResultStore
-from paicli.tools.shell import shell_tool
+from paicli.tools.shell import ExecuteCommandParameters, shell_tool
 from paicli.ui.actions import Actions
 from paicli.ui.headless import Headless
 from paicli.ui.models import model_info, model_names, model_table
@@ -74,6 +75,7 @@ class Rig:
     store: SessionStore
     processes: Processes
     results: ResultStore
+    shell: Tool[ExecuteCommandParameters]
     closing: list[asyncio.Task[None]] = field(default_factory=list)
 
     def use_model(self, profile: ModelProfile) -> None:
@@ -187,11 +189,15 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
 
 def _actions(rig: Rig, settings: Settings) -> Actions:
     def switch_model(choice: str) -> ModelProfile:
-        profile = providers.select(settings, choice)
+        fresh = config.load(settings.root, os.environ, {}).settings
+        profile = providers.select(fresh, choice)
         if profile is None:
             raise ConfigError(t("cli.no_model"))
         rig.use_model(profile)
         return profile
+
+    async def run_command(command: str, tell: Tell) -> ToolOutput:
+        return await rig.shell.run(ExecuteCommandParameters(command=command), tell)
 
     return Actions(
         root=settings.root,
@@ -201,6 +207,7 @@ def _actions(rig: Rig, settings: Settings) -> Actions:
         describe_model=lambda: model_info(rig.agent.client.profile),
         model_names=lambda: model_names(settings),
         new_conversation=rig.new_conversation,
+        run_command=run_command,
         editing=settings.editing,
         notify=settings.notify,
         lines_only=settings.screen == "lines",
@@ -221,10 +228,8 @@ def assemble(
     session = _session(options, store, profile, emit)
     processes = Processes()
     sandbox = CommandSandbox(settings.root, settings.command_sandbox)
-    tools: list[Any] = [
-        *file_tools(guard),
-        shell_tool(settings.root, settings, processes, sandbox),
-    ]
+    shell = shell_tool(settings.root, settings, processes, sandbox)
+    tools: list[Any] = [*file_tools(guard), shell]
     client = _client(profile, settings)
     approval = Approval(
         options.mode,
@@ -247,7 +252,7 @@ def assemble(
         emit,
         extensions,
     )
-    return Rig(settings, agent, session, store, processes, results)
+    return Rig(settings, agent, session, store, processes, results, shell)
 
 
 def _session(options: Options, store: SessionStore, profile: ModelProfile, emit: Emit) -> Session:

@@ -99,7 +99,7 @@ class Screen:
         picture.resize(rows, columns)
         self.child.setwinsize(rows, columns)
 
-    def exit_code(self, seconds=10):
+    def exit_code(self, seconds=10, *, keep_open=False):
         """Wait for the end of the program."""
         deadline = time.monotonic() + seconds
         while self.child.isalive():
@@ -108,5 +108,6 @@ class Screen:
             self.read()
         while self.child.flag_eof is False:
             self.read()
-        self.child.close()
+        if not keep_open:
+            self.child.close()
         return self.child.exitstatus

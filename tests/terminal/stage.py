@@ -28,7 +28,7 @@ from paicli.display import Diff, Table
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.policy.approval import Effect, Mode, ReviewRequest
-from paicli.tools.base import ToolResult
+from paicli.tools.base import ToolOutput, ToolResult
 from paicli.ui.actions import Actions
 from paicli.ui.repl import run_repl
 from paicli.ui.terminal import Terminal
@@ -219,6 +219,12 @@ def main() -> None:
 """
 
 
+async def run_own(command, tell):
+    tell(f"output of {command}\n")
+    await asyncio.sleep(0.2 if command != "long" else 30)
+    return ToolOutput(f"output of {command}\n", summary="exit 0")
+
+
 def actions(root):
     return Actions(
         root=root,
@@ -229,6 +235,7 @@ def actions(root):
         model_names=lambda: ("fake-model", "other/model"),
         new_conversation=lambda: None,
         cost=lambda usage: "¥0.01" if usage.input else "",
+        run_command=run_own,
         editing=os.environ.get("STAGE_EDITING", "emacs"),
         notify=os.environ.get("STAGE_NOTIFY", "off"),
     )

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import sys
+import termios
 import time
 
 import pytest
@@ -36,6 +37,25 @@ def test_a_turn_and_a_clean_exit(screen):
     screen.send(CTRL_D)
     assert screen.exit_code() == 0
     assert "Traceback" not in screen.text()
+
+
+def test_keys_typed_during_the_start_count():
+    with Screen(STAGE) as screen:
+        screen.type("early words")
+        screen.wait_for("You said: early words")
+        assert screen.text().count("You said: early words") == 1
+
+
+def test_the_terminal_is_given_back_as_it_was(screen):
+    master = screen.child.child_fd
+    before = termios.tcgetattr(master)
+    screen.send(CTRL_D)
+    assert screen.exit_code(keep_open=True) == 0
+    after = termios.tcgetattr(master)
+    assert not before[3] & termios.ECHO
+    assert after[3] & termios.ECHO
+    assert after[3] & termios.ICANON
+    assert after[3] & termios.ISIG
 
 
 def test_first_prompt_is_sent():
@@ -163,6 +183,17 @@ def test_commands_answer_and_are_not_sent(screen):
     assert "You said" not in screen.text()
     screen.type("exit")
     assert screen.exit_code() == 0
+
+
+def test_a_command_of_ones_own_runs_and_the_model_sees_it(screen):
+    screen.type("!ls -l")
+    screen.wait_for("Run ls -l · exit 0")
+    screen.type("hello")
+    screen.wait_for("You said: I ran this in the terminal: ls -l")
+    screen.type("!long")
+    screen.wait_for("output of long")
+    screen.send(ESC)
+    screen.wait_for("Cancelled.")
 
 
 def test_broken_bytes_become_replacement_characters(screen):

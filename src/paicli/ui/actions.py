@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,7 @@ from paicli.agent.events import TurnResult
 from paicli.display import Display
 from paicli.llm.messages import Usage
 from paicli.policy.approval import Mode
+from paicli.tools.base import Tell, ToolOutput
 
 
 class Profile(Protocol):
@@ -63,6 +64,9 @@ class Screen(Protocol):
     def usage(self) -> tuple[int, Usage]:
         """Return the tokens in the context, and those used since the conversation began."""
 
+    async def borrow(self, function: Callable[[], str]) -> str:
+        """Run a blocking function that talks with the person itself, with the terminal in line mode."""
+
     def forget_conversation(self) -> None:
         """Start counting the context and the tokens anew."""
 
@@ -71,11 +75,13 @@ class Screen(Protocol):
 class Actions:
     """The program's side of the slash commands.
 
-    `root` is the project folder, `home` PaiCLI's own. `switch_model(choice)` changes the agent's client
-    and returns the new profile; it raises PaiCliError for a choice that is none. `list_models` and
+    `root` is the project folder, `home` PaiCLI's own. `switch_model(choice)` reads the
+    settings anew, changes the agent's client and returns the new profile; it raises PaiCliError for
+    a choice that is none. `list_models` and
     `describe_model` give what `/model list` and `/model info` show, `model_names` what completion
     offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
     empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
+    `run_command` runs a shell command of the person's own (`!command`); it raises PaiCliError.
     `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
     region, for screen readers.
     """
@@ -89,6 +95,7 @@ class Actions:
     new_conversation: Callable[[], None]
     cost: Callable[[Usage], str] = field(default=lambda _: "")
     keep_setting: Callable[[str, str], None] = field(default=lambda _name, _value: None)
+    run_command: Callable[[str, Tell], Awaitable[ToolOutput]] | None = None
     editing: str = "emacs"
     notify: str = "off"
     lines_only: bool = False

@@ -45,7 +45,7 @@ _DIFF_LINES = 40
 _CODE_LINES = 40
 _OUTPUT_LINES = {"ok": 4, "failed": 10, "refused": 6, "cancelled": 4}
 _COMMAND = "execute_command"
-"""What a command has to say stands at the end of its output; other tools say it first."""
+"""What a command has to say stands at the end of its output, and its summary tells its time."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GLYPHS = {
     "ok": ("✓", "green"),
@@ -149,7 +149,7 @@ def _thought(value: Thought, *, full: bool) -> RenderableType:
 def _worked(value: Worked, *, full: bool, width: int) -> Iterator[RenderableType]:
     glyph, style = _GLYPHS[value.outcome]
     details = [one_line(value.summary)] if value.summary else []
-    if value.seconds >= 1:
+    if value.seconds >= 1 and value.name != _COMMAND:
         details.append(_seconds(value.seconds))
     yield _line(glyph, style, tool_word(value.name), value.subject, details, width)
     lines = [visible(line).expandtabs(4) for line in value.output.splitlines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from paicli import __version__, i18n
 from paicli.display import Code, Note, Table
@@ -14,6 +15,7 @@ from paicli.policy.approval import Mode
 from paicli.text import one_line
 from paicli.ui import init
 from paicli.ui.actions import Actions, RunsTurns, Screen
+from paicli.ui.api_key import ask_for_key
 from paicli.ui.statusbar import amount, git_branch
 
 _WORD = re.compile(r"/([^\s/]*)(?:\s+(.*))?\Z", re.S)
@@ -141,6 +143,12 @@ async def _model(at: Setting, argument: str) -> None:
         )
 
 
+async def _key(at: Setting, _argument: str) -> None:
+    provider = await at.screen.borrow(partial(ask_for_key, at.actions.home))
+    if provider:
+        await _model(at, provider)
+
+
 async def _mode(at: Setting, argument: str) -> None:
     if argument:
         try:
@@ -237,6 +245,7 @@ BUILT_IN = (
         during_task=True,
         choices=lambda _: tuple(mode.value for mode in Mode),
     ),
+    Command("key", "", "command.key", _key),
     Command("clear", "", "command.clear", _clear),
     Command("exit", "", "command.exit", _exit, during_task=True, aliases=("quit",)),
     Command("status", "", "command.status", _status, during_task=True),

@@ -10,9 +10,10 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -75,6 +76,7 @@ class Desk:
         self._paper = Paper(ink, self._output, self._terminal)
         self.window = Window(self._output, turns.actions)
         turns.leave = self.leave
+        turns.lend = self._lend
         turns.not_sent = self._give_back
         turns.turn_began = self._turn_began
         turns.turn_ended = self._turn_ended
@@ -84,12 +86,14 @@ class Desk:
         """The question that waits for the person, if any."""
         return self._region.dialog
 
-    async def run(self, first_prompt: str) -> int:
-        """Show the prompt until the person leaves; return the exit code of the program."""
+    async def run(self, first_prompt: str, typed_ahead: str) -> None:
+        """Show the prompt until the person leaves. `typed_ahead`: the first keys, already read."""
+        store_typeahead(self._keyboard, self._keyboard.keys_of(typed_ahead))
         self._terminal.reviewer.attach(self._ask, self._asked)
         self.window.open()
         if first_prompt:
             self._turns.submit(first_prompt, first_prompt)
+            self._prompt.message.history.append_string(first_prompt)
         painter = asyncio.create_task(self._paint())
         try:
             await self._app.run_async(pre_run=self._leave_if_asked)
@@ -102,7 +106,6 @@ class Desk:
             with contextlib.suppress(OSError):
                 await self._paper.flush()
                 self.window.close()
-        return 0
 
     def send(self, buffer: Buffer) -> None:
         """Take the message that was written."""
@@ -201,6 +204,16 @@ class Desk:
         self._keyboard.stays_raw = False
         try:
             await to()
+        finally:
+            self._keyboard.stays_raw = True
+
+    async def _lend(self, function: Callable[[], str]) -> str:
+        """Run a function that talks with the person itself."""
+        self._keyboard.stays_raw = False
+        try:
+            await self._paper.flush()
+            async with in_terminal():
+                return await asyncio.to_thread(function)
         finally:
             self._keyboard.stays_raw = True
 

@@ -35,6 +35,11 @@ class Keyboard(Vt100Input):
         self._esc_at = float("-inf")
         self.stays_raw = True
 
+    def keys_of(self, text: str) -> list[KeyPress]:
+        """Return the keys that `text` consists of; the rest of an unfinished one is waited for."""
+        self.vt100_parser.feed(text)
+        return self._taken()
+
     def read_keys(self) -> list[KeyPress]:
         """Return the keys that have arrived."""
         data = self.stdin_reader.read()

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from paicli.i18n import t
 from paicli.policy.approval import Verdict
@@ -34,10 +35,11 @@ class Lines:
         self._prompt_is_there = False
         self._left = asyncio.Event()
         turns.leave = self._leave
+        turns.lend = self._lend
         turns.not_sent = self._not_sent
 
-    async def run(self, first_prompt: str) -> int:
-        """Talk until the input ends or the person leaves; return the exit code of the program."""
+    async def run(self, first_prompt: str) -> None:
+        """Talk until the input ends or the person leaves."""
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
         self._turns.terminal.reviewer.attach(self._show, self._hide)
         loop.add_reader(descriptor, self._readable)
@@ -56,7 +58,6 @@ class Lines:
             await self._turns.stop()
             with contextlib.suppress(OSError):
                 self._print_ready()
-        return 0
 
     def _readable(self) -> None:
         try:
@@ -104,6 +105,16 @@ class Lines:
     def _hide(self, _dialog: Dialog, _verdict: Verdict | None) -> None:
         self._dialog = None
         self._turns.terminal.wake.set()
+
+    async def _lend(self, function: Callable[[], str]) -> str:
+        """Run a function that talks with the person itself."""
+        loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+        self._print_ready()
+        loop.remove_reader(descriptor)
+        try:
+            return await asyncio.to_thread(function)
+        finally:
+            loop.add_reader(descriptor, self._readable)
 
     def _interrupt(self) -> None:
         if self._turns.is_busy:

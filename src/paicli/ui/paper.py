@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.output import Output
 
@@ -10,6 +12,7 @@ from paicli.ui.ink import Ink
 from paicli.ui.shown import Answer, Looked, Shown, Unfolded, Worked
 from paicli.ui.terminal import Terminal
 
+_REMEMBERED = 20
 _TOOL_ENTRIES = (Worked, Looked, Diff, Code)
 
 
@@ -21,7 +24,7 @@ class Paper:
         self._output = output
         self._terminal = terminal
         self._last: Shown | None = None
-        self._foldable: Shown | None = None
+        self._foldable: deque[Shown] = deque(maxlen=_REMEMBERED)
 
     def is_behind(self) -> bool:
         """Tell whether something waits to be written."""
@@ -39,17 +42,16 @@ class Paper:
             self._output.flush()
 
     def unfold(self) -> bool:
-        """Write the last shortened entry in full; False when there is none."""
-        if self._foldable is None:
+        """Write the newest shortened entry in full, the next time the one before; False without any."""
+        if not self._foldable:
             return False
-        self._terminal.commit(Unfolded(self._foldable))
-        self._foldable = None
+        self._terminal.commit(Unfolded(self._foldable.pop()))
         return True
 
     def _entry(self, value: Shown, width: int) -> list[str]:
         lines = self._ink.lines(value, width)
         if self._ink.is_shortened(value):
-            self._foldable = value
+            self._foldable.append(value)
         gap = self._needs_gap(value)
         self._last = value
         return ["", *lines] if gap else lines

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from paicli.display import Note
 from paicli.errors import ConfigError
@@ -17,6 +16,7 @@ from paicli.text import clean
 from paicli.ui.actions import Actions, RunsTurns
 from paicli.ui.commands import Command
 from paicli.ui.ink import Ink
+from paicli.ui.rawtty import raw_terminal
 from paicli.ui.statusbar import short_folder
 from paicli.ui.terminal import Terminal
 from paicli.ui.turns import Turns
@@ -39,33 +39,42 @@ async def run_repl(
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError(t("terminal.needs_terminal"))
-    ink = Ink(os.environ)
-    width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    folder = short_folder(actions.root)
-    mode = agent.approval.mode.value
-    sys.stdout.write(welcome(agent.client.profile.model, folder, mode, width, plain=ink.plain))
-    sys.stdout.flush()
     turns = Turns(agent, actions, terminal, more_commands)
-    turns.say(*notices)
-    first_prompt = clean(first_prompt).strip()
-    talk = _talk(turns, ink, lines_only=actions.lines_only)
+    talk = _in_lines if actions.lines_only or _is_dumb() else _at_the_desk
     with _ending_signals(turns) as ended_by:
-        code = await talk.run(first_prompt)
-    return 128 + ended_by[0] if ended_by else code
+        await talk(turns, clean(first_prompt).strip(), notices)
+    return 128 + ended_by[0] if ended_by else 0
 
 
-class _Talks(Protocol):
-    async def run(self, first_prompt: str) -> int: ...
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("", "dumb")
 
 
-def _talk(turns: Turns, ink: Ink, *, lines_only: bool) -> _Talks:
-    if lines_only or os.environ.get("TERM", "") in ("", "dumb"):
-        from paicli.ui.lines import Lines
+async def _in_lines(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
+    from paicli.ui.lines import Lines
 
-        return Lines(turns, ink)
-    from paicli.ui.desk import Desk
+    ink = Ink(os.environ)
+    _show_welcome(turns, ink)
+    turns.say(*notices)
+    await Lines(turns, ink).run(first_prompt)
 
-    return Desk(turns, ink)
+
+async def _at_the_desk(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
+    with raw_terminal(sys.stdin.fileno()) as typed_ahead:
+        ink = Ink(os.environ)
+        _show_welcome(turns, ink)
+        turns.say(*notices)
+        from paicli.ui.desk import Desk
+
+        await Desk(turns, ink).run(first_prompt, typed_ahead)
+
+
+def _show_welcome(turns: Turns, ink: Ink) -> None:
+    width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    model, mode = turns.agent.client.profile.model, turns.agent.approval.mode.value
+    folder = short_folder(turns.actions.root)
+    sys.stdout.write(welcome(model, folder, mode, width, plain=ink.plain))
+    sys.stdout.flush()
 
 
 @contextmanager

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
-from paicli.agent.events import TurnResult
+from paicli.agent.events import ToolCalled, ToolFinished, ToolProgress, ToolStarted, TurnResult
 from paicli.display import Display, Note
 from paicli.errors import PaiCliError
 from paicli.i18n import t
 from paicli.llm.messages import Usage
 from paicli.secrets import redact
+from paicli.tools.base import Tell, ToolOutput, ToolResult
+from paicli.tools.results import wrap
 from paicli.ui import commands, mentions
 from paicli.ui.actions import Actions, RunsTurns
 from paicli.ui.pending import Typed
@@ -19,6 +23,8 @@ from paicli.ui.shown import Said
 from paicli.ui.terminal import Terminal
 
 _log = logging.getLogger(__name__)
+_OWN = "own"
+"""The id of a call that the person made, not the model."""
 _LAST_WAIT = 5.0
 """Seconds that a cancelled run gets to end its processes when the person leaves."""
 
@@ -26,7 +32,7 @@ _LAST_WAIT = 5.0
 class Turns:
     """Runs the agent, one turn at a time, and answers commands; is the screen that they speak to.
 
-    `leave` ends the program. `not_sent` gets the messages that a run which failed or was stopped
+    `leave` ends the program. `lend` gives the terminal to a function that talks with the person. `not_sent` gets the messages that a run which failed or was stopped
     left waiting. `turn_began` and `turn_ended` are told of each.
     """
 
@@ -42,11 +48,13 @@ class Turns:
         self.terminal = terminal
         self.table = commands.CommandTable([*commands.BUILT_IN, *more_commands])
         self.leave: Callable[[], None] = lambda: None
+        self.lend: Callable[[Callable[[], str]], Awaitable[str]] = asyncio.to_thread
         self.not_sent: Callable[[list[Typed]], None] = lambda _: None
         self.turn_began: Callable[[], None] = lambda: None
         self.turn_ended: Callable[[TurnResult], None] = lambda _: None
         self._setting = commands.Setting(self, agent, actions, self.table)
-        self._run: asyncio.Task[TurnResult] | None = None
+        self._run: asyncio.Future[Any] | None = None
+        self._seen_by_model: list[str] = []
         self._turns: asyncio.Task[None] | None = None
         self._command: asyncio.Task[None] | None = None
         terminal.pending.when_taken(lambda typed: self._echo(typed.shown))
@@ -67,13 +75,20 @@ class Turns:
                 return t("terminal.not_during_task", name=what.command.name)
             self._echo(shown)
             self._command = asyncio.create_task(self._run_command(what))
+        elif whole.startswith("!") and self.actions.run_command is not None:
+            if self.is_busy:
+                return t("terminal.not_during_task", name="!")
+            self._start(self._run_own(whole[1:].strip(), self.actions.run_command))
         elif self.is_busy:
             self.terminal.pending.add(Typed(shown, whole))
             self.terminal.wake.set()
         else:
-            self._turns = asyncio.create_task(self._take_turns(Typed(shown, whole)))
-            self._turns.add_done_callback(lambda _: self.terminal.wake.set())
+            self._start(self._take_turns(Typed(shown, whole)))
         return ""
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        self._turns = asyncio.create_task(work)
+        self._turns.add_done_callback(lambda _: self.terminal.wake.set())
 
     def cancel(self) -> None:
         """Stop the turn that runs, if any."""
@@ -96,6 +111,10 @@ class Turns:
     def usage(self) -> tuple[int, Usage]:
         """Return the tokens in the context, and those used since the conversation began."""
         return self.terminal.renderer.context_used, self.terminal.renderer.total
+
+    async def borrow(self, function: Callable[[], str]) -> str:
+        """Run a blocking function that talks with the person itself, with the terminal in line mode."""
+        return await self.lend(function)
 
     def forget_conversation(self) -> None:
         """Start counting the context and the tokens anew."""
@@ -125,12 +144,54 @@ class Turns:
                 self.not_sent(waiting)
                 return
 
+    async def _run_own(
+        self, command: str, run: Callable[[str, Tell], Awaitable[ToolOutput]]
+    ) -> None:
+        """Run a command of the person's own; the model sees it with the next message."""
+        renderer, started = self.terminal.renderer, time.monotonic()
+        self._echo(f"!{command}")
+        renderer.start_turn()
+        self.turn_began()
+        renderer.on_event(ToolCalled(_OWN, "execute_command", "", command))
+        renderer.on_event(ToolStarted(_OWN))
+        output = ToolOutput("", ok=False)
+        ending = TurnResult("done")
+        try:
+            self._run = asyncio.ensure_future(
+                run(command, lambda text: renderer.on_event(ToolProgress(_OWN, text)))
+            )
+            output = await self._run
+        except asyncio.CancelledError:
+            ending = TurnResult("cancelled", exit_code=130)
+        except PaiCliError as error:
+            ending = TurnResult("error", error=str(error), exit_code=1)
+        finally:
+            self._run = None
+            result = ToolResult(
+                _OWN,
+                "execute_command",
+                ok=output.ok,
+                content=output.text,
+                summary=output.summary,
+                cancelled=ending.status == "cancelled",
+                seconds=time.monotonic() - started,
+            )
+            renderer.on_event(ToolFinished(result))
+            renderer.end_turn(ending)
+            self.turn_ended(ending)
+        if output.text:
+            self._seen_by_model.append(
+                f"I ran this in the terminal: {command}\n{wrap('execute_command', output.text)}"
+            )
+
     async def _one_turn(self, text: str) -> TurnResult:
         self.terminal.renderer.start_turn()
         self.turn_began()
         result = TurnResult("error", error=t("terminal.bug"), exit_code=1)
         try:
-            sent = await asyncio.to_thread(mentions.attached, text, self.actions.root)
+            attached = await asyncio.to_thread(mentions.attached, text, self.actions.root)
+            sent = "\n\n".join([*self._seen_by_model, attached])
+            self._seen_by_model = []
             self._run = asyncio.create_task(self.agent.run(sent, submitted=text))
             result = await self._run
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""The first start without a key: a person at a terminal can enter one, or try the demo."""
+"""Entering an API key: asked for at the terminal, not echoed, kept where its owner alone can read it."""
 
 from __future__ import annotations
 
@@ -18,39 +18,38 @@ _KEY = re.compile(r"[!-~]{6,500}")
 _WITHOUT_KEY = ("local",)
 
 
-def ask_for_key(home: Path) -> bool:
+def ask_for_key(home: Path) -> str:
     """Ask for a provider and its key, not echoed; keep it in `home`/.env, readable by its owner alone.
 
-    Return whether a key was saved; Enter, Ctrl+C and Ctrl+D mean the demo.
+    Return the provider whose key was saved, empty when none was; Enter, Ctrl+C and Ctrl+D mean none.
+    Blocks, and needs the terminal in its usual line mode.
     """
     names = [name for name in PROVIDER_PREFIXES if name not in _WITHOUT_KEY]
-    sys.stdout.write(t("terminal.first_start", names=", ".join(names)) + "\n")
+    sys.stdout.write(t("terminal.key_intro", names=", ".join(names)) + "\n")
     sys.stdout.flush()
     try:
-        provider = input(t("terminal.first_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
+        provider = input(t("terminal.key_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
         while provider not in names:
-            sys.stdout.write(t("terminal.first_unknown", word=one_line(provider)) + "\n")
-            provider = (
-                input(t("terminal.first_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
-            )
-        key = getpass(t("terminal.first_key", name=provider)).strip()
+            sys.stdout.write(t("terminal.key_unknown", word=one_line(provider)) + "\n")
+            provider = input(t("terminal.key_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
+        key = getpass(t("terminal.key_key", name=provider)).strip()
         while key and not _KEY.fullmatch(key):
-            sys.stdout.write(t("terminal.first_no_key") + "\n")
-            key = getpass(t("terminal.first_key", name=provider)).strip()
+            sys.stdout.write(t("terminal.key_odd") + "\n")
+            key = getpass(t("terminal.key_key", name=provider)).strip()
     except (EOFError, KeyboardInterrupt):
         sys.stdout.write("\n")
-        return False
+        return ""
     if not key:
-        return False
+        return ""
     secrets.remember(key)
     try:
         keep_variable(home / ".env", f"{PROVIDER_PREFIXES[provider][0]}_API_KEY", key)
     except OSError as error:
         reason = error.strerror or str(error)
-        sys.stdout.write(t("terminal.first_not_saved", path=home / ".env", reason=reason) + "\n")
-        return False
-    sys.stdout.write(t("terminal.first_saved", path=home / ".env") + "\n")
-    return True
+        sys.stdout.write(t("terminal.key_not_saved", path=home / ".env", reason=reason) + "\n")
+        return ""
+    sys.stdout.write(t("terminal.key_saved", path=home / ".env") + "\n")
+    return provider
 
 
 def keep_variable(file: Path, name: str, value: str) -> None:

@@ -2,7 +2,7 @@
 
 import stat
 
-from paicli.ui import first_start
+from paicli.ui import api_key
 
 
 def mode(file):
@@ -11,9 +11,9 @@ def mode(file):
 
 def test_a_variable_is_added_and_replaced(tmp_path):
     file = tmp_path / "home" / ".env"
-    first_start.keep_variable(file, "A_API_KEY", "one")
+    api_key.keep_variable(file, "A_API_KEY", "one")
     file.write_bytes(b"# mine \xff\nB=2\nexport A_API_KEY = old\nC=3")
-    first_start.keep_variable(file, "A_API_KEY", "two")
+    api_key.keep_variable(file, "A_API_KEY", "two")
     assert file.read_bytes() == b"# mine \xff\nB=2\nC=3\nA_API_KEY=two\n"
     assert mode(file) == 0o600
     assert [entry.name for entry in file.parent.iterdir()] == [".env"]
@@ -29,12 +29,12 @@ def answers(monkeypatch, *typed):
         return answer
 
     monkeypatch.setattr("builtins.input", next_answer)
-    monkeypatch.setattr(first_start, "getpass", next_answer)
+    monkeypatch.setattr(api_key, "getpass", next_answer)
 
 
 def test_a_key_is_saved(tmp_path, monkeypatch, capsys):
     answers(monkeypatch, "nonsense\x1b[2J", "glm", "with blanks", "key-123456")
-    assert first_start.ask_for_key(tmp_path)
+    assert api_key.ask_for_key(tmp_path) == "glm"
     assert (tmp_path / ".env").read_text() == "GLM_API_KEY=key-123456\n"
     said = capsys.readouterr().out
     assert "key-123456" not in said
@@ -44,12 +44,12 @@ def test_a_key_is_saved(tmp_path, monkeypatch, capsys):
 def test_no_key_means_the_demo(tmp_path, monkeypatch):
     for typed in (("", ""), (EOFError,), ("", KeyboardInterrupt)):
         answers(monkeypatch, *typed)
-        assert not first_start.ask_for_key(tmp_path)
+        assert not api_key.ask_for_key(tmp_path)
     assert not (tmp_path / ".env").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").touch()
     answers(monkeypatch, "", "key-123456")
-    assert not first_start.ask_for_key(tmp_path / "file")
+    assert not api_key.ask_for_key(tmp_path / "file")
     assert "could not be written" in capsys.readouterr().out
