@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -13,7 +14,7 @@ from paicli import i18n
 from paicli.llm.messages import Usage
 from paicli.policy.approval import Effect, ReviewRequest
 from paicli.text import width
-from paicli.ui.approval import QUIET, PersonReviewer
+from paicli.ui.approval import QUIET, PersonReviewer, keys_text
 from paicli.ui.commands import BUILT_IN, CommandTable
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.history import ProjectHistory, history_file
@@ -240,6 +241,19 @@ class TestReviewer:
             dialog.key(key)
 
         assert not (await self.reviewed(act)).allowed
+
+    async def test_from_now_on_only_where_it_is_offered(self):
+        async def act(dialog, now):
+            dialog.seen()
+            now[0] += 1
+            dialog.key("a")
+            if not dialog.verdict.done():
+                dialog.refuse()
+
+        offered = replace(self.REQUEST, offer=("ls *",))
+        assert (await self.reviewed(act, offered)).remember
+        assert not (await self.reviewed(act)).allowed
+        assert "ls *" in keys_text(offered)
 
     async def test_edited_arguments_must_be_an_object(self):
         request = ReviewRequest("write_file", Effect.WRITE, {"path": "a"}, "a", "")

@@ -9,11 +9,19 @@ from collections.abc import Callable
 
 from paicli.i18n import t
 from paicli.policy.approval import ReviewRequest, Verdict
-from paicli.text import clean
+from paicli.text import clean, one_line
 
 QUIET = 0.3
 """Seconds of silence from the keyboard before a key counts as an answer: what was typed on its way to
 another place is none."""
+
+
+def keys_text(request: ReviewRequest) -> str:
+    """Return which keys answer a question."""
+    if request.offer:
+        rules = ", ".join(one_line(rule) for rule in request.offer)
+        return t("approval.keys_with_always", rules=rules)
+    return t("approval.keys")
 
 
 class Dialog:
@@ -45,6 +53,8 @@ class Dialog:
         match character.lower():
             case "y":
                 self._decide(Verdict(allowed=True, reviewer="person"))
+            case "a" if self.request.offer:
+                self._decide(Verdict(allowed=True, reviewer="person", remember=True))
             case "n":
                 self.step, self.text = "reason", ""
             case "e":

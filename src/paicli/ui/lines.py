@@ -13,7 +13,7 @@ from collections.abc import Callable
 from paicli.i18n import t
 from paicli.policy.approval import Verdict
 from paicli.text import clean, one_line
-from paicli.ui.approval import Dialog
+from paicli.ui.approval import Dialog, keys_text
 from paicli.ui.ink import Ink
 from paicli.ui.pending import Typed
 from paicli.ui.shown import Asked, Said
@@ -88,7 +88,7 @@ class Lines:
         if dialog.step != "choose":
             dialog.enter(line)
             self._print(dialog.complaint)
-        elif line.strip().lower() in ("y", "n", "e"):
+        elif line.strip().lower() in ("y", "n", "e", "a"):
             dialog.key(line.strip())
             if dialog.step != "choose":
                 self._print(one_line(dialog.text), t(f"approval.{dialog.step}_how"))
@@ -99,7 +99,7 @@ class Lines:
         self._turns.terminal.renderer.show(Asked(dialog.request))
         self._dialog = dialog
         self._print_ready()
-        self._print(f"{t('approval.question')}  {t('approval.keys')}")
+        self._print(f"{t('approval.question')}  {keys_text(dialog.request)}")
         dialog.seen()
 
     def _hide(self, _dialog: Dialog, _verdict: Verdict | None) -> None:

@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from paicli.i18n import t
 from paicli.text import cut, one_line
 from paicli.text import width as cells
-from paicli.ui import live
+from paicli.ui import approval, live
 from paicli.ui.approval import Dialog
 from paicli.ui.ink import Ink
 from paicli.ui.pending import PendingInput
@@ -72,6 +72,8 @@ class LiveRegion:
             lines += [[*line] for line in live.tool_lines(width - 1, room, word, tool)]
         if not tail:
             lines += [[*line] for line in live.thinking_lines(renderer, width, room)]
+        if tail:
+            lines = [*lines[-room + 1 :], []]
         return [*lines[-room:], [*live.status_line(renderer, now, width - 1)]]
 
     def _question(self, dialog: Dialog, width: int) -> list[StyleAndTextTuples]:
@@ -82,7 +84,7 @@ class LiveRegion:
         if dialog.complaint:
             lines.append([("class:complaint", cut(dialog.complaint, width))])
         if dialog.step == "choose":
-            question, keys = t("approval.question"), t("approval.keys")
+            question, keys = t("approval.question"), approval.keys_text(dialog.request)
             lines.append([("class:ask", question)])
             if cells(question) + cells(keys) + 2 <= width:
                 lines[-1].append(("class:dim", f"  {keys}"))
