@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from paicli import secrets
 from paicli.config import Settings
-from paicli.errors import ModelError, ModelUnreachable, PaiCliError, StreamInterrupted
+from paicli.errors import ModelError, ModelRefused, ModelUnreachable, PaiCliError, StreamInterrupted
 from paicli.i18n import t
 from paicli.llm.deltas import Delta, Retrying
 from paicli.llm.failures import refused_by_status, safe_words
@@ -27,6 +27,7 @@ from paicli.llm.wire_log import WireLog
 _log = logging.getLogger(__name__)
 _MAX_ERROR_BYTES = 65_536
 _MAX_DOCUMENT_BYTES = 16_000_000
+_MAX_QUOTED = 2000
 _DRAIN_SECONDS = 0.05
 _EVENT_STARTS = (":", "event", "id", "retry", "data")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -213,7 +214,13 @@ class ChatClient:
         text = body.decode("utf-8-sig", "replace").strip()
         if text.startswith("<"):
             raise StreamInterrupted(t("wire.web_page", url=self.profile.url))
-        reply.take(text)
+        try:
+            reply.take(text)
+        except ModelRefused:
+            raise
+        except ModelError:
+            raise StreamInterrupted(t("wire.interrupted"), retryable=True) from None
+        reply.complete = True
 
     async def _take_stream(self, start: bytes, pieces: AsyncIterator[bytes], reply: Reply) -> None:
         decoder = SseDecoder()
@@ -222,6 +229,8 @@ class ChatClient:
             if take(payload):
                 return
         async for piece in pieces:
+            if not decoder.fields and len(start) < _MAX_QUOTED:
+                start += piece
             for payload in decoder.feed(piece):
                 if take(payload):
                     await _drain(pieces)
@@ -236,7 +245,7 @@ class ChatClient:
 
     def _no_events(self, start: bytes) -> StreamInterrupted:
         """Return what a body without a single event means."""
-        words = start.decode("utf-8", "replace").lstrip("\ufeff").strip()
+        words = start[:_MAX_QUOTED].decode("utf-8", "replace").lstrip("\ufeff").strip()
         if not words or words.startswith(_EVENT_STARTS) or "data:".startswith(words):
             key = "wire.interrupted" if words[:1] == "d" else "wire.empty_body"
             return StreamInterrupted(t(key, url=self.profile.url), retryable=True)
