@@ -267,6 +267,17 @@ class TestDialog:
         screen.wait_for("verdict True")
         screen.wait_for("'touch owned -v'")
 
+    def test_a_long_paste_into_the_edit_is_taken_as_it_is(self, screen):
+        self.ask(screen)
+        screen.send("e")
+        screen.wait_for("Edit: touch owned")
+        pasted = "\r".join(f"echo {n}" for n in range(12))
+        screen.send(f"\x1b[200~;{pasted}\x1b[201~")
+        screen.wait_for("echo 11")
+        screen.send(ENTER)
+        screen.wait_for("verdict True")
+        assert "[pasted" not in screen.text()
+
     @pytest.mark.parametrize("key", [ESC, ENTER])
     def test_esc_and_enter_refuse(self, screen, key):
         self.ask(screen)

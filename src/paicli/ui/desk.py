@@ -53,7 +53,7 @@ class Desk:
         self.pastes = Pastes()
         self.escape = keys.Escape(self._esc)
         self._region = LiveRegion(self._terminal.renderer, self._terminal.pending, ink)
-        self._left = False
+        self._left = self._closing = False
         self._message = ""
         self._message_until = 0.0
         self._branch = statusbar.git_branch(turns.actions.root)
@@ -95,6 +95,7 @@ class Desk:
             self._turns.submit(first_prompt, first_prompt)
             self._prompt.message.history.append_string(first_prompt)
         painter = asyncio.create_task(self._paint())
+        painter.add_done_callback(self._painter_ended)
         try:
             await self._app.run_async(pre_run=self._leave_if_asked)
         except (EOFError, OSError):
@@ -102,7 +103,9 @@ class Desk:
         finally:
             self._terminal.reviewer.detach()
             await self._turns.stop()
-            painter.cancel()
+            self._closing = True
+            self._terminal.wake.set()
+            await asyncio.wait([painter], timeout=1)
             with contextlib.suppress(OSError):
                 await self._paper.flush()
                 self.window.close()
@@ -165,6 +168,12 @@ class Desk:
         self._left = True
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
+
+    def _painter_ended(self, painter: asyncio.Task[None]) -> None:
+        """A screen that is drawn no more is of no use: end with what went wrong."""
+        error = None if painter.cancelled() else painter.exception()
+        if error is not None and not self._app.is_done:
+            self._app.exit(exception=error)
 
     def _leave_if_asked(self) -> None:
         """Leave at once when that was asked before the prompt was there."""
@@ -277,7 +286,7 @@ class Desk:
     async def _paint(self) -> None:
         """Keep the screen up to date: at most one redraw a frame, whatever happens how fast."""
         wake = self._terminal.wake
-        while True:
+        while not self._closing:
             moving = self._turns.is_busy or time.monotonic() < self._message_until
             try:
                 await asyncio.wait_for(wake.wait(), _IDLE_FRAME if moving else None)

@@ -120,7 +120,8 @@ def _add_editing_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add(Keys.BracketedPaste)
     def _(event: KeyPressEvent) -> None:
         text = clean(event.data.replace("\r\n", "\n").replace("\r", "\n"))
-        event.current_buffer.insert_text(desk.pastes.placeholder(text))
+        shown = desk.pastes.placeholder(text) if desk.dialog is None else text
+        event.current_buffer.insert_text(shown)
 
     @keys.add("backspace", filter=Condition(lambda: bool(desk.pastes)))
     def _(event: KeyPressEvent) -> None:
@@ -150,7 +151,8 @@ def _add_control_keys(keys: KeyBindings, desk: KeyTarget) -> None:
 
     @keys.add("up")
     def _(event: KeyPressEvent) -> None:
-        if not (is_empty(event) and desk.edit_queued(event.current_buffer)):
+        wants_queued = desk.dialog is None and is_empty(event)
+        if not (wants_queued and desk.edit_queued(event.current_buffer)):
             event.current_buffer.auto_up(count=event.arg)
 
 

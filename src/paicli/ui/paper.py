@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 
 from prompt_toolkit.application import in_terminal
@@ -36,7 +37,11 @@ class Paper:
         if not ready:
             return
         width = self._output.get_size().columns
-        text = "\r\n".join(line for value in ready for line in self._entry(value, width))
+        lines: list[str] = []
+        for value in ready:
+            lines += self._entry(value, width)
+            await asyncio.sleep(0)  # keys come between two entries
+        text = "\r\n".join(lines)
         async with in_terminal():
             self._output.write_raw(text + "\r\n")
             self._output.flush()
