@@ -121,6 +121,29 @@ A, B = '{"path":"a"}', '{"path":"b"}'
             [calls(fragment(None, None, "read_file", A), fragment(None, None, "read_file", B))],
             [("call_0", "read_file", A), ("call_1", "read_file", B)],
         ),
+        # one index and no ids, whole calls one after the other; a call repeated in full
+        (
+            [calls(fragment(0, None, "read_file", A)), calls(fragment(0, None, "list_dir", "{}"))],
+            [("call_0", "read_file", A), ("call_0_2", "list_dir", "{}")],
+        ),
+        (
+            [calls(fragment(0, "x", "read_file", A)), calls(fragment(0, "x", "read_file", A))],
+            [("x", "read_file", A)],
+        ),
+        (
+            [calls(fragment(0, "x", "read_file", A)), calls(fragment(0, "", "read_file", ""))],
+            [("x", "read_file", A)],
+        ),
+        # names in pieces and nothing else to go by
+        (
+            [
+                calls(fragment(None, None, "read_", None)),
+                calls(fragment(None, None, "file", '{"path":')),
+                calls(fragment(None, None, None, '"a"}')),
+                calls(fragment(None, None, "list_dir", None)),
+            ],
+            [("call_0", "read_file", A), ("call_1", "list_dir", "{}")],
+        ),
         # no id
         (
             [calls(fragment(0, None, "read_file", A), fragment(1, "", "read_file", B))],
@@ -315,11 +338,18 @@ def test_payloads_that_one_newline_ends_are_taken_one_by_one():
     assert reply_to(f"{text('a')}\n{text('b')}").content == "ab"
 
 
-def test_a_long_argument_costs_its_length():
-    big = json.dumps({"path": "a", "content": "x" * 200_000})
-    payloads = [calls(fragment(0, "x", "write_file", ""))]
-    payloads += [calls(fragment(0, arguments=big[at : at + 20])) for at in range(0, len(big), 20)]
-    assert reply_to(*payloads).tool_calls[0].arguments == big
+@pytest.mark.parametrize(
+    "known",
+    [{"index": 0}, {"index": 0, "call_id": "x", "name": "write_file"}, {"name": "write_file"}],
+)
+def test_a_long_argument_in_small_pieces(known):
+    big = json.dumps({"path": "a", "content": "}x{" * 70_000})
+    payloads = [calls(fragment(0, "x", "write_file", ""))] if known.get("index") == 0 else []
+    payloads += [
+        calls(fragment(arguments=big[at : at + 20], **known)) for at in range(0, len(big), 20)
+    ]
+    (call,) = reply_to(*payloads).tool_calls
+    assert (call.arguments, call.name) == (big, "write_file")
 
 
 json_values = st.recursive(

@@ -36,7 +36,7 @@ class _Slot:
         if arguments is None or arguments == "":
             return
         if isinstance(arguments, str):
-            if not self.whole:
+            if not self.whole and not self._repeats(arguments):
                 self.parts.append(arguments)
                 self.characters += len(arguments)
             return
@@ -48,6 +48,27 @@ class _Slot:
             self.characters, self.whole = 0, True
         self.parts.append(text)
         self.characters += len(text)
+
+    def _repeats(self, arguments: str) -> bool:
+        """Tell whether a whole object is sent a second time; nothing may follow one."""
+        return (
+            len(arguments) == self.characters > 1
+            and arguments[0] == "{"
+            and arguments == self.arguments
+        )
+
+    def is_followed_by_another(self, name: str, arguments: Any) -> bool:
+        """Tell whether a fragment that has a name, but neither id nor a new index, is another call."""
+        if not name or not self.name or not self.parts:
+            return False
+        if not (self.whole or self.parts[-1].rstrip().endswith("}")):
+            return False
+        begins = isinstance(arguments, dict) or (
+            isinstance(arguments, str) and arguments.lstrip().startswith("{")
+        )
+        if not begins and (arguments or name == self.name):
+            return False
+        return arguments != self.arguments and is_whole_object(self.arguments)
 
     @property
     def arguments(self) -> str:
@@ -81,10 +102,20 @@ class CallAssembler:
             function = fragment
         name = function.get("name")
         name = name if isinstance(name, str) else ""
-        slot = self._slot(_index(fragment.get("index")), _identifier(fragment.get("id")), name)
+        arguments = function.get("arguments")
+        index, identifier = _index(fragment.get("index")), _identifier(fragment.get("id"))
+        slot = self._known_slot(index, identifier, name, arguments)
+        if slot is None:
+            slot = _Slot(index)
+            self._slots.append(slot)
+        if identifier and not slot.id:
+            slot.id = identifier
+            self._by_id[identifier] = slot
+        if index is not None:
+            self._by_index[index] = slot
         if name:
             slot.name = self._joined_name(slot.name, name)
-        slot.add_arguments(function.get("arguments"))
+        slot.add_arguments(arguments)
         return slot.name, slot.characters
 
     def build(self, finish_reason: str | None) -> tuple[tuple[ToolCall, ...], bool]:
@@ -108,23 +139,16 @@ class CallAssembler:
             calls.append(ToolCall(identifier, name, arguments, error))
         return tuple(calls), nameless
 
-    def _slot(self, index: int | None, identifier: str, name: str) -> _Slot:
-        slot = self._known_slot(index, identifier, name)
-        if slot is None:
-            slot = _Slot(index)
-            self._slots.append(slot)
-        if identifier and not slot.id:
-            slot.id = identifier
-            self._by_id[identifier] = slot
-        if index is not None:
-            self._by_index[index] = slot
-        return slot
-
-    def _known_slot(self, index: int | None, identifier: str, name: str) -> _Slot | None:
+    def _known_slot(
+        self, index: int | None, identifier: str, name: str, arguments: Any
+    ) -> _Slot | None:
+        """Return the call that a fragment belongs to; None when it begins another."""
         if index is not None:
             slot = self._by_index.get(index)
-            if slot is None or not identifier or not slot.id or identifier == slot.id:
+            if slot is None or (identifier and identifier == slot.id):
                 return slot
+            if not identifier or not slot.id:
+                return None if slot.is_followed_by_another(name, arguments) else slot
             same_id = self._by_id.get(identifier)
             if same_id is not None and same_id.key == index:
                 return same_id
@@ -133,12 +157,11 @@ class CallAssembler:
             return None if name else slot
         if identifier:
             return self._by_id.get(identifier)
-        if not self._slots:
+        last = self._slots[-1] if self._slots else None
+        if last is None or last.is_followed_by_another(name, arguments):
             return None
-        last = self._slots[-1]
-        if name and last.name and (name != last.name or is_whole_object(last.arguments)):
-            return None
-        return last
+        other = name and name != last.name and last.name in self._offered
+        return None if other and self._joined_name(last.name, name) == last.name else last
 
     def _joined_name(self, have: str, new: str) -> str:
         if not have:
