@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from paicli.display import Diff
@@ -24,19 +24,49 @@ def diff(name: str, before: str | None, after: str) -> Diff:
 
     The counts are those of the whole change; its text is cut when it is very long.
     """
-    old, new = _lines(before or ""), _lines(after)
+    start, old_end, new_end = _changed_part(before or "", after)
+    above = after.count("\n", 0, start)
+    old, new = _lines((before or "")[start:old_end]), _lines(after[start:new_end])
     blocks = list(_blocks(old, new))
     added = sum(j2 - j1 for _, _, j1, j2 in blocks)
     removed = sum(i2 - i1 for i1, i2, _, _ in blocks)
     head = ["--- /dev/null" if before is None else f"--- a/{name}", f"+++ b/{name}"]
     text: list[str] = []
-    for line in _unified(old, new, blocks):
+    for line in _unified(old, new, blocks, above):
         if len(text) == _MAX_DIFF_LINES:
             text.append("… the rest of the change is not shown")
             break
         text.append(line)
     body = "\n".join(head + text) + "\n" if text else ""
     return Diff(name, clean(body), added, removed)
+
+
+def _changed_part(before: str, after: str) -> tuple[int, int, int]:
+    """Return where the change starts in both texts and ends in each: whole lines, with context."""
+    limit = min(len(before), len(after))
+    same = _common(limit, lambda size: before[:size] == after[:size])
+    start = before.rfind("\n", 0, same) + 1
+    for _ in range(_CONTEXT):
+        start = before.rfind("\n", 0, max(0, start - 1)) + 1
+    limit -= max(0, same)
+    size = _common(limit, lambda size: before[len(before) - size :] == after[len(after) - size :])
+    end = len(before) - size
+    for _ in range(_CONTEXT + 1):
+        newline = before.find("\n", end)
+        end = newline + 1 if newline >= 0 else len(before)
+    return start, end, len(after) - (len(before) - end)
+
+
+def _common(limit: int, equal: Callable[[int], bool]) -> int:
+    """Return the largest size up to `limit` for which `equal` holds; it holds for all below."""
+    low, high = 0, limit + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if equal(middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _lines(text: str) -> list[str]:
@@ -125,12 +155,15 @@ def _anchors(old: Sequence[str], new: Sequence[str], block: _Block) -> list[tupl
     return chain[::-1]
 
 
-def _unified(old: Sequence[str], new: Sequence[str], blocks: Sequence[_Block]) -> Iterator[str]:
+def _unified(
+    old: Sequence[str], new: Sequence[str], blocks: Sequence[_Block], above: int
+) -> Iterator[str]:
     for hunk in _hunks(blocks):
         start, stop = max(0, hunk[0][0] - _CONTEXT), min(len(old), hunk[-1][1] + _CONTEXT)
         new_start = hunk[0][2] - (hunk[0][0] - start)
         new_stop = hunk[-1][3] + (stop - hunk[-1][1])
-        yield f"@@ -{_range(start, stop)} +{_range(new_start, new_stop)} @@"
+        old_range = _range(above + start, above + stop)
+        yield f"@@ -{old_range} +{_range(above + new_start, above + new_stop)} @@"
         place = start
         for i1, i2, j1, j2 in hunk:
             yield from _marked(" ", old, place, i1)

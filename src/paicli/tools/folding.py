@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+_MANY = 100
 _ALIKE = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
@@ -65,52 +67,48 @@ class Folded:
 
 def fold(content: str, snippet: str) -> Folded:
     """Fold a file's text and a snippet of it."""
-    units = _units(content + snippet)
+    foreign = {char for char in set(content) | set(snippet) if char > "\x7f"}
+    units = _units(foreign)
+    table = {char: _fold_unit(char) for char in foreign if _fold_unit(char) != char}
     raw = content.split("\n")
-    lines = [line.rstrip() for line in raw]
-    table = {
-        ord(char): _fold_unit(char)
-        for char in set(content) | set(snippet)
-        if char > "\x7f" and _fold_unit(char) != char
-    }
-
-    def folded(parts: list[str]) -> str:
-        text = "\n".join(parts)
-        if text.isascii():
-            return text
-        return (units.sub(lambda unit: _fold_unit(unit[0]), text) if units else text).translate(
-            table
-        )
-
     return Folded(
-        text=folded(lines),
-        needle=folded([line.rstrip() for line in snippet.split("\n")]),
+        text=_folded([line.rstrip() for line in raw], units, table),
+        needle=_folded([line.rstrip() for line in snippet.split("\n")], units, table),
         _lines=raw,
         _starts=[0, *accumulate(len(line) + 1 for line in raw)],
         _changing=_changing(units, table),
     )
 
 
+def _folded(lines: list[str], units: re.Pattern[str] | None, table: Mapping[str, str]) -> str:
+    text = "\n".join(lines)
+    if text.isascii():
+        return text
+    if units:
+        text = units.sub(lambda unit: _fold_unit(unit[0]), text)
+    if len(table) > _MANY:
+        return text.translate({ord(char): folded for char, folded in table.items()})
+    for char, folded in table.items():  # much quicker than translate() for a few of them
+        text = text.replace(char, folded)
+    return text
+
+
 def _fold_unit(unit: str) -> str:
     return unicodedata.normalize("NFKC", unit.translate(_ALIKE)).translate(_ALIKE)
 
 
-def _units(text: str) -> re.Pattern[str] | None:
+def _units(foreign: set[str]) -> re.Pattern[str] | None:
     """Return what finds the characters that carry combining marks, and Hangul in pieces."""
-    if text.isascii():
-        return None
-    marks = "".join(sorted(char for char in set(text) if unicodedata.combining(char)))
-    alternatives = []
-    if marks:
-        alternatives.append(f"[^{re.escape(marks)}\n][{re.escape(marks)}]+")
-    if re.search("[\u1100-\u1112][\u1161-\u1175]", text):
+    marks = re.escape("".join(sorted(char for char in foreign if unicodedata.combining(char))))
+    alternatives = [f"[^{marks}\n][{marks}]+"] if marks else []
+    if any("\u1161" <= char <= "\u1175" for char in foreign):
         alternatives.append("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
     return re.compile("|".join(alternatives)) if alternatives else None
 
 
-def _changing(units: re.Pattern[str] | None, table: dict[int, str]) -> re.Pattern[str] | None:
+def _changing(units: re.Pattern[str] | None, table: dict[str, str]) -> re.Pattern[str] | None:
     """Return what finds every piece whose folded form is longer or shorter than itself."""
-    longer = "".join(chr(code) for code, folded in table.items() if len(folded) != 1)
+    longer = "".join(char for char, folded in table.items() if len(folded) != 1)
     alternatives = [units.pattern] if units else []
     if longer:
         alternatives.append(f"[{re.escape(longer)}]")

@@ -31,8 +31,12 @@ class Glob:
 
     def matches(self, path: str) -> bool:
         """Tell whether a path, relative and with slashes, fits the pattern as a whole."""
-        parts = path.split("/")
-        return any(_fits(steps, parts) for steps in self._compiled)
+        name = path.rpartition("/")[2]
+        return any(
+            _fits(steps, path.split("/"))
+            for steps in self._compiled
+            if (last := steps[-1]) is _ANY_FOLDERS or last.match(name)
+        )
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
@@ -89,9 +93,6 @@ def _steps(pattern: str, root: Path) -> list[_Step]:
 
 
 def _fits(steps: list[_Step], parts: list[str]) -> bool:
-    last = steps[-1]
-    if last is not _ANY_FOLDERS and not last.match(parts[-1]):
-        return False
     places = _skipping(steps, {0})
     for part in parts:
         reached = set()

@@ -44,21 +44,23 @@ class Ignored:
 
     def file(self, path: str) -> bool:
         """Tell whether a file, or a folder it lies in, is left out."""
-        folder = path.rpartition("/")[0]
-        return self.folder(folder) or self._judge(path, folder, path)
+        folder, _, name = path.rpartition("/")
+        return self.folder(folder) or self.file_in(folder, path, name)
+
+    def file_in(self, folder: str, path: str, name: str) -> bool:
+        """Tell whether a file in a folder that is not left out is left out itself."""
+        return name == ".git" or self._judge(folder, path)
 
     def folder(self, path: str) -> bool:
         """Tell whether a folder, or one that it lies in, is left out."""
         known = self._folders.get(path)
         if known is None:
             above, _, name = path.rpartition("/")
-            known = self.folder(above) or name in EXCLUDED or self._judge(path, above, f"{path}/")
+            known = self.folder(above) or name in EXCLUDED or self._judge(above, f"{path}/")
             self._folders[path] = known
         return known
 
-    def _judge(self, path: str, folder: str, asked: str) -> bool:
-        if path.rpartition("/")[2] == ".git":
-            return True
+    def _judge(self, folder: str, asked: str) -> bool:
         for rules in reversed(self._chain(folder)):
             verdict = rules.spec.check_file(rules.above + asked[rules.below :]).include
             if verdict is not None:
@@ -136,7 +138,7 @@ def walk(directory: int, start: str, ignored: Ignored | None) -> Iterator[tuple[
             name, is_folder = entry
             path = prefixes[-1] + name
             if not is_folder:
-                if ignored is None or not ignored.file(path):
+                if ignored is None or not ignored.file_in(prefixes[-1][:-1], path, name):
                     yield path, opened[-1], name
             elif ignored is None or not ignored.folder(path):
                 with suppress(OSError):
