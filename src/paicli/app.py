@@ -15,9 +15,14 @@ from typing import Any
 
 from paicli import config, secrets
 from paicli.agent.agent import Agent
-from paicli.agent.events import Emit, Notice
+from paicli.agent.events import Emit, Notice, TurnResult
 from paicli.agent.extension import Extension
+from paicli.agent.hooks import Hooks
 from paicli.agent.interrupt import Interruptible
+from paicli.agent.plan_crew import FreshAgents
+from paicli.agent.plan_journal import Journal
+from paicli.agent.plan_review import Always, Choice, PlanReviewer
+from paicli.agent.planner import Planner
 from paicli.config import Settings
 from paicli.display import Note
 from paicli.errors import ConfigError
@@ -27,7 +32,7 @@ from paicli.i18n import t
 from paicli.llm import providers
 from paicli.llm.client import ChatClient
 from paicli.llm.providers import ModelProfile
-from paicli.policy.approval import Approval, Mode, Reviewer
+from paicli.policy.approval import Approval, Effect, Mode, Reviewer
 from paicli.policy.audit import Audit
 from paicli.policy.classifier import ApprovalClassifier
 from paicli.policy.path_guard import PathGuard
@@ -58,6 +63,7 @@ class Options:
     headless: bool = False
     output_format: str = "text"
     mode: Mode = Mode.AUTO
+    approve_plan: bool = False
     model: str = ""
     root: Path = Path()
     continue_newest: bool = False
@@ -71,12 +77,28 @@ class Rig:
 
     settings: Settings
     agent: Agent
+    planner: Planner
     session: Session
     store: SessionStore
     processes: Processes
     results: ResultStore
     shell: Tool[ExecuteCommandParameters]
     closing: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def client(self) -> ChatClient:
+        """Return the client of the model that is talked to."""
+        return self.agent.client
+
+    @property
+    def approval(self) -> Approval:
+        """Return the rule that decides what may happen."""
+        return self.agent.approval
+
+    async def run(self, text: str, submitted: str | None = None) -> TurnResult:
+        """Carry out one request in the way of the mode: as a plan in plan mode, else at once."""
+        how = self.planner if self.approval.mode is Mode.PLAN else self.agent
+        return await how.run(text, submitted)
 
     def use_model(self, profile: ModelProfile) -> None:
         """Go on with another model; the conversation stays."""
@@ -85,6 +107,11 @@ class Rig:
         self.agent.approval.classifier = _classifier(self.agent.client, self.settings)
         self.results.fit(profile.context_window)
         self.closing.append(asyncio.ensure_future(old.aclose()))
+
+    def interrupted_plan(self, key: str) -> str:
+        """Return the words of `key` about a plan that this session left in the middle, or nothing."""
+        left = self.planner.unfinished() if self.session.resumed else None
+        return t(key, count=left.left, total=len(left.plan.tasks)) if left else ""
 
     def switch_session(self, session: Session) -> None:
         """Go on with another conversation."""
@@ -131,7 +158,8 @@ def _run_headless(options: Options, settings: Settings) -> int:
         raise ConfigError(t("cli.no_model"))
     piped = read_piped_stdin(_to_stderr)
     submitted = options.prompt or piped
-    if not submitted.strip():
+    goes_on = options.approve_plan and (options.continue_newest or bool(options.resume))
+    if not submitted.strip() and not goes_on:
         raise ConfigError(t("cli.no_prompt"))
     text = (
         f"{options.prompt}\n\n<stdin>\n{piped}\n</stdin>" if options.prompt and piped else submitted
@@ -144,11 +172,15 @@ async def _headless(
 ) -> int:
     runs = Interruptible()
     listener = Headless(options.output_format, sys.stdout, sys.stderr, on_closed=runs.cancel)
-    rig = assemble(options, settings, profile, listener.on_event)
+    plans = Always(Choice.RUN if options.approve_plan else Choice.KEEP)
+    rig = assemble(options, settings, profile, listener.on_event, plans)
     listener.start(rig.session.id, profile.model, str(options.root))
+    if text and (left := rig.interrupted_plan("plan.offer_headless")):
+        listener.on_event(Notice("plan_left", left))
     try:
         with runs.signals(rig.processes.end_all):
-            result = await runs.run(rig.agent.run(text, submitted))
+            work = rig.run(text, submitted) if text else rig.planner.go_on()
+            result = await runs.run(work)
     finally:
         await rig.close()
     return listener.finish(result, rig.session.id)
@@ -159,6 +191,8 @@ def _run_terminal(options: Options, settings: Settings, warnings: Sequence[str])
 
 
 async def _terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+    from paicli.ui.plan_command import plan_command
+    from paicli.ui.plan_review import PlanPerson
     from paicli.ui.repl import run_repl
     from paicli.ui.session_commands import SessionCommands
     from paicli.ui.terminal import Terminal
@@ -170,17 +204,20 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
         notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
     terminal = Terminal()
     steering = Steering(terminal.pending.take)
-    rig = assemble(options, settings, profile, terminal.on_event, terminal.reviewer, (steering,))
+    person, plans = terminal.reviewer, PlanPerson(terminal.reviewer)
+    rig = assemble(options, settings, profile, terminal.on_event, plans, person, (steering,))
+    if left := rig.interrupted_plan("plan.offer"):
+        notices.append(left)
     sessions = SessionCommands(
         rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
     )
     try:
         return await run_repl(
-            rig.agent,
+            rig,
             _actions(rig, settings),
             terminal,
             options.prompt,
-            more_commands=sessions.commands(),
+            more_commands=(*sessions.commands(), plan_command(rig.planner)),
             notices=[Note(text, "warning") for text in notices],
         )
     finally:
@@ -219,6 +256,7 @@ def assemble(
     settings: Settings,
     profile: ModelProfile,
     emit: Emit,
+    plans: PlanReviewer,
     person: Reviewer | None = None,
     extensions: Sequence[Extension] = (),
 ) -> Rig:
@@ -252,7 +290,19 @@ def assemble(
         emit,
         extensions,
     )
-    return Rig(settings, agent, session, store, processes, results, shell)
+    looks = shell_tool(settings.root, settings, processes, sandbox, keeps_output=False)
+    reading = [*(tool for tool in tools if tool.effect is Effect.READ), looks]
+    planner = Planner(
+        agent,
+        FreshAgents(agent, tools, reading, results, settings, extensions),
+        plans,
+        Journal(lambda: rig.session.ledger),
+        Hooks(extensions, emit),
+        emit,
+        settings.plan_max_replans,
+    )
+    rig = Rig(settings, agent, planner, session, store, processes, results, shell)
+    return rig
 
 
 def _session(options: Options, store: SessionStore, profile: ModelProfile, emit: Emit) -> Session:

@@ -68,11 +68,16 @@ def _run(arguments: Sequence[str]) -> int:
         raise ConfigError(t("cli.usage", reason=t("cli.one_prompt")))
     if parsed.output_format != "text" and not headless:
         raise ConfigError(t("cli.usage", reason=t("cli.format_needs_p")))
+    if parsed.approve_plan and not headless:
+        raise ConfigError(t("cli.usage", reason=t("cli.approve_needs_p")))
+    if parsed.approve_plan and parsed.mode not in (None, Mode.PLAN):
+        raise ConfigError(t("cli.usage", reason=t("cli.approve_needs_plan")))
     options = app.Options(
         prompt=clean(prompts[0]) if prompts else "",
         headless=headless,
         output_format=parsed.output_format,
-        mode=Mode(parsed.mode),
+        mode=Mode(parsed.mode or ("plan" if parsed.approve_plan else "auto")),
+        approve_plan=parsed.approve_plan,
         model=parsed.model,
         root=_root(parsed.cwd),
         continue_newest=parsed.continue_newest,
@@ -100,7 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     add("prompt", nargs="?", metavar="PROMPT", help=t("cli.help_prompt"))
     add("-p", "--print", nargs="?", const="", metavar="PROMPT", help=t("cli.help_print"))
     add("--output-format", choices=OUTPUT_FORMATS, default="text", help=t("cli.help_format"))
-    add("--mode", choices=[mode.value for mode in Mode], default="auto", help=t("cli.help_mode"))
+    add("--mode", choices=[mode.value for mode in Mode], help=t("cli.help_mode"))
+    add("--approve-plan", action="store_true", help=t("cli.help_approve_plan"))
     add("--model", default="", metavar="MODEL", help=t("cli.help_model"))
     add("-C", "--cwd", default="", metavar="DIR", help=t("cli.help_cwd"))
     which = parser.add_mutually_exclusive_group()

@@ -140,6 +140,7 @@ class Settings:
     screen: str = _variable("PAICLI_SCREEN", "live", _one_of("live", "lines"))
     editing: str = _variable("PAICLI_EDITING", "emacs", _one_of("emacs", "vi"))
     notify: str = _variable("PAICLI_NOTIFY", "off", _one_of("off", "bell", "desktop"))
+    plan_max_replans: int = _variable("PAICLI_PLAN_MAX_REPLANS", 2, _whole(0, 10))
     log_level: str = _variable(
         "PAICLI_LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")
     )

@@ -5,6 +5,7 @@
     ├── PolicyDenied           a guard or a reviewer said no; told to the model
     ├── ToolFailed             a tool could not do its work; told to the model
     ├── EditError              an edit did not apply; `reason` is its class
+    ├── PlanError              the model's plan cannot be used; told to the model
     └── ModelError             the model could not be asked, or did not answer
         ├── ModelUnreachable   no connection, no route, a timeout; exit code 75
         ├── ModelRefused       the server answered with an error; `status`
@@ -42,6 +43,10 @@ class EditError(PaiCliError):
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class PlanError(PaiCliError):
+    """A plan is not what plans must be; the message tells the model what to repair."""
 
 
 class ModelError(PaiCliError):

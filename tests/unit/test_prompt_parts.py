@@ -14,13 +14,14 @@ from paicli import i18n
 from paicli.llm.messages import Usage
 from paicli.policy.approval import Effect, ReviewRequest
 from paicli.text import width
-from paicli.ui.approval import QUIET, PersonReviewer, keys_text
+from paicli.ui.approval import PersonReviewer, keys_text
 from paicli.ui.commands import BUILT_IN, CommandTable
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.history import ProjectHistory, history_file
 from paicli.ui.mentions import attached
 from paicli.ui.pastes import Pastes
 from paicli.ui.pending import PendingInput, Typed
+from paicli.ui.question import QUIET
 from paicli.ui.statusbar import Status, amount, bar, git_branch, short_folder
 from tests.terminal.stage import actions
 
@@ -225,7 +226,7 @@ class TestReviewer:
             dialog.key("y")
             now[0] += QUIET * 0.9
             dialog.key("y")
-            assert not dialog.verdict.done()
+            assert not dialog.answer.done()
             now[0] += QUIET * 1.1
             dialog.key("y")
 
@@ -247,7 +248,7 @@ class TestReviewer:
             dialog.seen()
             now[0] += 1
             dialog.key("a")
-            if not dialog.verdict.done():
+            if not dialog.answer.done():
                 dialog.refuse()
 
         offered = replace(self.REQUEST, offer=("ls *",))

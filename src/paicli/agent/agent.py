@@ -87,7 +87,7 @@ class Agent:
         try:
             self.conversation.close_open_calls("Unknown: an internal error ended this call.")
             await self._hooks.before_turn(submitted)
-            self._append_user(clean(text), USER_INPUT)
+            self.append_user(clean(text), USER_INPUT)
             result = await self._loop(turn)
         except asyncio.CancelledError:
             self._keep_what_was_shown(turn)
@@ -98,7 +98,7 @@ class Agent:
         except PaiCliError as error:
             result = turn.result("error", error=str(error), exit_code=1)
         await self._hooks.after_turn()
-        self._spend(turn.usage)
+        self.spend(turn.usage)
         return result
 
     async def _loop(self, turn: Turn) -> TurnResult:
@@ -124,7 +124,7 @@ class Agent:
             turn.refused += sum(result.refused for result in results)
             await self._hooks.after_tools(results)
             if reminder := turn.guard.observe(response.tool_calls, results):
-                self._append_user(reminder, "runaway_reminder")
+                self.append_user(reminder, "runaway_reminder")
                 self._emit(Notice("runaway_reminder", t("agent.runaway")))
 
     async def _ask(self, turn: Turn, tools: Mapping[str, bytes]) -> ChatResponse:
@@ -160,7 +160,7 @@ class Agent:
 
     async def compact(self, focus: str = "") -> Outcome | None:
         """Compact the conversation now; `focus` says what matters. None: nothing was gained."""
-        return await self._compact(self._spend, focus)
+        return await self._compact(self.spend, focus)
 
     async def _compact(self, spend: Callable[[Usage], None], focus: str = "") -> Outcome | None:
         return await self.compactor.compact(self.client, self.conversation, spend, focus)
@@ -177,7 +177,8 @@ class Agent:
         parts = self.compactor.meter.parts(self.conversation.messages, tools)
         return parts | {"window": self.client.profile.context_window}
 
-    def _spend(self, usage: Usage) -> None:
+    def spend(self, usage: Usage) -> None:
+        """Count tokens of this process."""
         self.usage += usage
 
     def _answered(self, turn: Turn, response: ChatResponse) -> TurnResult:
@@ -200,7 +201,7 @@ class Agent:
         reason = t(f"agent.reason_{state.value}")
         heading = t("agent.partly_done", reason=reason)
         self._emit(Notice("partly_done", heading))
-        self._append_user(_WRAP_UP.format(reason=state.value), "budget_finalization")
+        self.append_user(_WRAP_UP.format(reason=state.value), "budget_finalization")
         try:
             response = await self._ask(turn, {})
         except ModelError as error:
@@ -212,7 +213,8 @@ class Agent:
     def _record_result(self, result: ToolResult) -> None:
         self.conversation.answer(result.id, result.content)
 
-    def _append_user(self, text: str, source: str) -> None:
+    def append_user(self, text: str, source: str) -> None:
+        """Add a message in the person's name, behind the system prompt."""
         self._begin_conversation()
         mode = self.approval.mode
         if source == USER_INPUT and mode is not self._told_mode:

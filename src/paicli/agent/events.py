@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from paicli.agent.plan import Plan, Task
+from paicli.agent.plan_progress import Outcome
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.tools.base import ToolResult
@@ -73,6 +75,35 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanProposed:
+    """A plan is there, to be judged; nothing of it is carried out."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStarted:
+    """A plan is carried out from here on, in place of the one before it if there was one."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """A task of the plan begins; up to four at once."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """A task of the plan has ended, also one that never began."""
+
+    task: Task
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class TurnResult:
     """How a turn ended.
 
@@ -104,5 +135,9 @@ Event = (
     | ToolFinished
     | Notice
     | UsageReported
+    | PlanProposed
+    | PlanStarted
+    | TaskStarted
+    | TaskFinished
 )
 Emit = Callable[[Event], None]

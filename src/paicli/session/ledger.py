@@ -148,7 +148,7 @@ def load(path: Path) -> Loaded:
     header = Header(path.stem, "", "", path.stat().st_mtime)
     messages: list[Message] = []
     skipped = 0
-    for record in _records(path):
+    for record in records(path):
         match record:
             case {"type": "session", "id": str(id_), "cwd": str(cwd), **more}:
                 model, started = more.get("model"), more.get("time")
@@ -178,7 +178,8 @@ def load(path: Path) -> Loaded:
     return Loaded(header, tuple(messages), skipped)
 
 
-def _records(path: Path) -> Iterator[dict[str, Any] | None]:
+def records(path: Path) -> Iterator[dict[str, Any] | None]:
+    """Yield a session file's records, None for a line that cannot be read. Raises OSError."""
     with path.open("rb") as file:
         for line in file:
             text = line.strip(b"\0\r\n ")

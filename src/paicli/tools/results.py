@@ -37,9 +37,10 @@ class ResultStore:
 
     Files go to `.paicli/tool-outputs/session-<time>-<random>/` inside the project, since
     `read_file` sees nothing outside it. The folder is made on first use and ignored by git.
+    Without a guard nothing is kept: what is too large is only cut (plan mode changes no byte on disk).
     """
 
-    def __init__(self, guard: PathGuard, threshold: int) -> None:
+    def __init__(self, guard: PathGuard | None, threshold: int) -> None:
         self._guard = guard
         self._threshold = self._limit = threshold
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -57,8 +58,12 @@ class ResultStore:
             return text
         lines = text.count("\n") + 1
         size = f"{len(text)} characters, {lines} lines"
+        if self._guard is None:
+            return (
+                f"[output too large, truncated here: {size}; ask for less of it]\n{_preview(text)}"
+            )
         try:
-            place = self._save(tool, text)
+            place = self._save(self._guard, tool, text)
         except (OSError, PolicyDenied):
             return f"[output too large ({size}) and could not be saved; truncated]\n" + _preview(
                 text
@@ -69,8 +74,8 @@ class ResultStore:
             + _preview(text)
         )
 
-    def _save(self, tool: str, text: str) -> str:
-        folder = self._guard.resolve(str(self._folder))
+    def _save(self, guard: PathGuard, tool: str, text: str) -> str:
+        folder = guard.resolve(str(self._folder))
         folder.mkdir(parents=True, exist_ok=True)
         ignore = folder.parent / ".gitignore"
         if not ignore.exists():

@@ -103,8 +103,11 @@ class _Shell:
         settings: Settings,
         processes: Processes,
         sandbox: CommandSandbox,
+        *,
+        keeps_output: bool,
     ) -> None:
         self._root = root
+        self._keeps_output = keeps_output
         self._settings = settings
         self._processes = processes
         self._sandbox = sandbox
@@ -178,6 +181,8 @@ class _Shell:
 
     def _open_file(self) -> tuple[int, str] | None:
         """Make the next file for long output inside the project, where `read_file` can see it."""
+        if not self._keeps_output:
+            return None
         folder = self._root / self._folder
         try:
             root = self._root.resolve(strict=True)
@@ -282,10 +287,15 @@ def shell_tool(
     settings: Settings,
     processes: Processes,
     sandbox: CommandSandbox | None = None,
+    *,
+    keeps_output: bool = True,
 ) -> Tool[ExecuteCommandParameters]:
-    """Return `execute_command` for a project. `processes` is ended by whoever made it."""
+    """Return `execute_command` for a project. `processes` is ended by whoever made it.
+
+    `keeps_output` False: of long output only what is shown is kept, and no file is made for it.
+    """
     sandbox = sandbox or CommandSandbox(root, settings.command_sandbox)
-    shell = _Shell(root, settings, processes, sandbox)
+    shell = _Shell(root, settings, processes, sandbox, keeps_output=keeps_output)
     guard = CommandGuard(root)
 
     def refuse(parameters: ExecuteCommandParameters) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from paicli.agent.events import TurnResult
 from paicli.display import Display
@@ -52,8 +52,15 @@ class RunsTurns(Protocol):
     async def run(self, text: str, submitted: str | None = None) -> TurnResult: ...
 
 
+RunTurn = Callable[[str, str], Coroutine[Any, Any, TurnResult]]
+"""Carries out one request, given what the model sees and what was typed; see `Agent.run`."""
+
+
 class Screen(Protocol):
     """Where a command shows its answer."""
+
+    def take_turn(self, text: str, run: RunTurn) -> None:
+        """Let `run` carry out `text` as a turn of its own."""
 
     def say(self, *what: Display) -> None:
         """Show something above the prompt."""

@@ -15,13 +15,26 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.theme import Theme
 
+from paicli.agent.plan_progress import Status
+from paicli.agent.plan_report import heading, task_lines
 from paicli.display import Choice, Code, Diff, Note, Table
 from paicli.i18n import language, load, t
 from paicli.policy.approval import Effect
 from paicli.text import cut, one_line, visible
 from paicli.text import width as cells
 from paicli.ui import prose
-from paicli.ui.shown import Answer, Asked, Looked, Said, Shown, Thought, Unfolded, Worked
+from paicli.ui.shown import (
+    Answer,
+    Asked,
+    Looked,
+    PlanLine,
+    Proposed,
+    Said,
+    Shown,
+    Thought,
+    Unfolded,
+    Worked,
+)
 
 THEME = Theme(
     {
@@ -53,6 +66,15 @@ _GLYPHS = {
     "refused": ("⊘", "yellow"),
     "cancelled": ("⊘", "yellow"),
 }
+_PLAN_STYLES = {
+    Status.WAITING: "dim",
+    Status.RUNNING: "bold cyan",
+    Status.DONE: "green",
+    Status.FAILED: "red",
+    Status.SKIPPED: "dim",
+    Status.CANCELLED: "yellow",
+}
+_PLAN_LINES = 15
 _NOTES = {"info": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 
 
@@ -74,7 +96,7 @@ def printed(value: Shown, width: int, *, colours: bool, plain: bool, full: bool)
     return [line.rstrip(" ") for line in capture.get().strip("\n").split("\n")]
 
 
-def drawn(  # noqa: C901  one arm a kind of value
+def drawn(  # noqa: C901, PLR0912  one arm a kind of value
     value: Shown, *, plain: bool, full: bool, width: int
 ) -> RenderableType:
     """Return `value` as rich draws it. `plain`: Markdown as written. `full`: nothing shortened."""
@@ -93,6 +115,10 @@ def drawn(  # noqa: C901  one arm a kind of value
             return _looked(calls, width)
         case Asked():
             return Group(*_asked(value, width))
+        case Proposed():
+            return Group(*_proposed(value, full=full, width=width))
+        case PlanLine(text, status):
+            return Text(cut(one_line(text), width), style=_PLAN_STYLES[status], no_wrap=True)
         case Diff():
             return Group(*_diff(value, full=full, width=width))
         case Code():
@@ -114,6 +140,8 @@ def is_shortened(value: Shown) -> bool:
             return text.count("\n") > _CODE_LINES
         case Thought(text=text):
             return bool(text.strip())
+        case Proposed(whole=whole):
+            return not whole
         case Worked(output=output, outcome=outcome):
             return len(output.splitlines()) > _OUTPUT_LINES[outcome]
         case _:
@@ -206,6 +234,20 @@ def _asked(value: Asked, width: int) -> Iterator[RenderableType]:
             yield from _diff(request.preview, full=True, width=width)
         case preview:
             yield drawn(preview, plain=False, full=True, width=width)
+
+
+def _proposed(value: Proposed, *, full: bool, width: int) -> Iterator[RenderableType]:
+    plan, whole = value.plan, full or value.whole
+    yield Text(f"📋 {visible(plan.summary)}", style="bold", overflow="fold")
+    yield Text(heading(plan), style="dim")
+    lines = task_lines(plan)
+    shown = lines if whole else lines[:_PLAN_LINES]
+    for line in shown:
+        yield Text(line if whole else cut(line, width), overflow="fold")
+    if len(lines) > len(shown):
+        yield _more(len(lines) - len(shown))
+    if whole and plan.findings:
+        yield Text(f"\n{visible(plan.findings)}", style="dim", overflow="fold")
 
 
 def _diff(value: Diff, *, full: bool, width: int) -> Iterator[RenderableType]:

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from prompt_toolkit.application import Application, in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
@@ -20,10 +21,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from paicli.agent.events import TurnResult
 from paicli.i18n import t
-from paicli.policy.approval import Verdict
 from paicli.text import clean
 from paicli.ui import keys, statusbar
-from paicli.ui.approval import Dialog
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.history import ProjectHistory, history_file
 from paicli.ui.ink import Ink
@@ -32,8 +31,8 @@ from paicli.ui.paper import Paper
 from paicli.ui.pastes import Pastes
 from paicli.ui.pending import Typed
 from paicli.ui.prompt import Prompt
+from paicli.ui.question import Question
 from paicli.ui.region import LiveRegion
-from paicli.ui.shown import Asked
 from paicli.ui.turns import Turns
 from paicli.ui.window import Window
 
@@ -64,7 +63,7 @@ class Desk:
         self._prompt = Prompt(
             self._live,
             self._status,
-            lambda: t(f"approval.{self.dialog.step}_label") if self.dialog else "",
+            lambda: self.dialog.words(f"{self.dialog.step}_label") if self.dialog else "",
             lambda: self.dialog.step if self.dialog else "",
             ProjectHistory(history_file(turns.actions.home, turns.actions.root)),
             PromptCompleter(turns.table, turns.actions),
@@ -82,7 +81,7 @@ class Desk:
         turns.turn_ended = self._turn_ended
 
     @property
-    def dialog(self) -> Dialog | None:
+    def dialog(self) -> Question[Any] | None:
         """The question that waits for the person, if any."""
         return self._region.dialog
 
@@ -187,8 +186,11 @@ class Desk:
         self._remark(t(f"terminal.mode_{approval.mode}_means"))
 
     def unfold(self) -> None:
-        """Ctrl+O: show the last shortened entry in full."""
-        if not self._paper.unfold():
+        """Ctrl+O: show all of what is asked about, or the last shortened entry in full."""
+        if self.dialog is not None and self.dialog.unfold():
+            self._region.body_is_above = False
+            self._terminal.wake.set()
+        elif not self._paper.unfold():
             self._remark(t("terminal.nothing_folded"))
 
     def edit_queued(self, buffer: Buffer) -> bool:
@@ -231,7 +233,7 @@ class Desk:
         self._message, self._message_until = text, time.monotonic() + _ONCE_MORE
         self._terminal.wake.set()
 
-    def _ask(self, dialog: Dialog) -> None:
+    def _ask(self, dialog: Question[Any]) -> None:
         size = self._output.get_size()
         self._region.dialog = dialog
         self.window.wants_person()
@@ -239,7 +241,7 @@ class Desk:
         self._keep_question_whole(size.columns, size.rows)
         self._terminal.wake.set()
 
-    def _asked(self, _dialog: Dialog, _verdict: Verdict | None) -> None:
+    def _asked(self, _dialog: Question[Any], _answer: object) -> None:
         self._region.dialog = None
         self._prompt.focus_message(self._app)
         self._terminal.wake.set()
@@ -247,11 +249,11 @@ class Desk:
     def _keep_question_whole(self, width: int, rows: int) -> None:
         """Put a question's body above when the region has no room to show all of it."""
         dialog = self.dialog
-        if dialog is not None and not self._region.body_is_above:
-            body = Asked(dialog.request)
-            if not self._region.fits(body, width, rows):
-                self._region.body_is_above = True
-                self._terminal.renderer.show(body)
+        if dialog is None or self._region.body_is_above:
+            return
+        if not self._region.fits(dialog.body, width, rows):
+            self._region.body_is_above = True
+            self._terminal.renderer.show(dialog.body)
 
     def _rendered(self, _app: Application[None]) -> None:
         dialog = self.dialog
@@ -259,9 +261,23 @@ class Desk:
             return
         if not self._paper.is_behind():
             dialog.seen()
-        if dialog.step != "choose" and not self._prompt.entry_has_focus(self._app):
+        entering = self._prompt.entry_has_focus(self._app)
+        if dialog.step == "choose" and entering:
+            self._prompt.focus_message(self._app)
+            self._region.body_is_above = False
+            self._terminal.wake.set()
+        elif dialog.step != "choose" and not entering:
             self._prompt.focus_entry(self._app, dialog.text)
             self._app.invalidate()
+            if dialog.wants_editor:
+                self._app.create_background_task(self._edit_answer(dialog))
+
+    async def _edit_answer(self, dialog: Question[Any]) -> None:
+        """Let the person's editor change the entry line, and take what it left there."""
+        dialog.wants_editor = False
+        await self._hand_over(self._prompt.entry.open_in_editor)
+        dialog.enter(self._prompt.entry.text)
+        self._terminal.wake.set()
 
     def _live(self) -> StyleAndTextTuples:
         size = self._output.get_size()

@@ -16,8 +16,12 @@ from typing import TextIO
 from paicli.agent.events import (
     Event,
     Notice,
+    PlanProposed,
+    PlanStarted,
     ReplyFinished,
     RequestStarted,
+    TaskFinished,
+    TaskStarted,
     ToolCalled,
     ToolFinished,
     ToolProgress,
@@ -25,6 +29,8 @@ from paicli.agent.events import (
     TurnResult,
     UsageReported,
 )
+from paicli.agent.plan import Plan
+from paicli.agent.plan_report import begun_line, outcome_line, plan_text
 from paicli.i18n import t
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
 from paicli.text import clean, one_line, visible
@@ -50,6 +56,7 @@ class Headless:
         self._err = _Output(stderr)
         self._foreign_is_shown = visible if stdout.isatty() else clean
         self._ascii_json = not _is_unicode(stdout)
+        self._plan: Plan | None = None
 
     def start(self, session: str, model: str, cwd: str) -> None:
         """Tell which session begins; call before the first event."""
@@ -58,6 +65,8 @@ class Headless:
 
     def on_event(self, event: Event) -> None:
         """Write what the format wants to know of `event`."""
+        if isinstance(event, PlanProposed | PlanStarted):
+            self._plan = event.plan
         if self._format == "stream-json":
             line = _as_object(event)
             if line is not None:
@@ -70,7 +79,10 @@ class Headless:
             if result.text:
                 self._out.write(self._foreign_is_shown(result.text).rstrip("\n") + "\n")
         else:
-            self._line(_result_object(result, session))
+            ending = _result_object(result, session)
+            if self._plan is not None:
+                ending["plan"] = self._plan.as_object()
+            self._line(ending)
         if result.error:
             self._remark(t("headless.error", text=one_line(result.error)))
         elif result.status == "cancelled":
@@ -94,10 +106,8 @@ class Headless:
                 self._remark(f"· {one_line(event.name)} {one_line(event.subject)}".rstrip())
             case ToolFinished(result) if not result.ok:
                 self._remark(f"  ✗ {one_line(result.summary or result.name)}")
-            case Notice():
-                self._remark(visible(event.text))
-            case Retrying():
-                self._remark(_retry_text(event))
+            case Notice() | Retrying() | PlanStarted() | TaskStarted() | TaskFinished():
+                self._remark(visible(_notice(event)[1]))
             case _:
                 return
 
@@ -180,16 +190,36 @@ def _as_object(event: Event) -> dict[str, object] | None:
                 "ok": result.ok,
                 "content": result.content,
             }
-        case Notice():
-            return {"type": "notice", "kind": event.kind, "text": event.text}
-        case Retrying():
-            return {"type": "notice", "kind": "retry", "text": _retry_text(event)}
+        case (
+            Notice() | Retrying() | PlanProposed() | PlanStarted() | TaskStarted() | TaskFinished()
+        ):
+            kind, text = _notice(event)
+            return {"type": "notice", "kind": kind, "text": text}
         case UsageReported():
             return {"type": "usage", **asdict(event.request)}
         case RequestStarted() | ReplyFinished() | ToolStarted() | ToolProgress():
             return None
         case ArgumentsProgress():
             return None
+
+
+def _notice(
+    event: Notice | Retrying | PlanProposed | PlanStarted | TaskStarted | TaskFinished,
+) -> tuple[str, str]:
+    """Return the kind and the text of what is told in a line."""
+    match event:
+        case Notice(kind, text):
+            return kind, text
+        case Retrying():
+            return "retry", _retry_text(event)
+        case PlanProposed(plan):
+            return "plan_proposed", plan_text(plan)
+        case PlanStarted(plan):
+            return "plan_started", plan_text(plan)
+        case TaskStarted(task):
+            return "task_started", begun_line(task)
+        case TaskFinished(task, outcome):
+            return f"task_{outcome.status}", outcome_line(task, outcome)
 
 
 def _parsed(arguments: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, vi_mode, vi_navigation_mode
@@ -13,9 +13,9 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from paicli.text import clean
-from paicli.ui.approval import Dialog
 from paicli.ui.keyboard import LATE
 from paicli.ui.pastes import Pastes
+from paicli.ui.question import Question
 from paicli.ui.window import FOCUS_GAINED, FOCUS_LOST, Window
 
 _SPLIT_ALT_ENTER = 0.5
@@ -29,7 +29,7 @@ class KeyTarget(Protocol):
     window: Window
 
     @property
-    def dialog(self) -> Dialog | None: ...
+    def dialog(self) -> Question[Any] | None: ...
 
     def send(self, buffer: Buffer) -> None: ...
     def interrupt(self, buffer: Buffer) -> None: ...

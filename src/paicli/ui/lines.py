@@ -9,14 +9,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from paicli.i18n import t
-from paicli.policy.approval import Verdict
 from paicli.text import clean, one_line
-from paicli.ui.approval import Dialog, keys_text
 from paicli.ui.ink import Ink
 from paicli.ui.pending import Typed
-from paicli.ui.shown import Asked, Said
+from paicli.ui.question import Question
+from paicli.ui.shown import Said
 from paicli.ui.turns import Turns
 
 _ONCE_MORE = 2.0
@@ -28,7 +28,7 @@ class Lines:
     def __init__(self, turns: Turns, ink: Ink) -> None:
         self._turns = turns
         self._ink = ink
-        self._dialog: Dialog | None = None
+        self._dialog: Question[Any] | None = None
         self._unfinished = b""
         self._continued: list[str] = []
         self._asked_at = float("-inf")
@@ -84,25 +84,26 @@ class Lines:
             if text and (complaint := self._turns.submit(text, text)):
                 self._print(complaint)
 
-    def _answer(self, dialog: Dialog, line: str) -> None:
+    def _answer(self, dialog: Question[Any], line: str) -> None:
         if dialog.step != "choose":
             dialog.enter(line)
             self._print(dialog.complaint)
-        elif line.strip().lower() in ("y", "n", "e", "a"):
-            dialog.key(line.strip())
-            if dialog.step != "choose":
-                self._print(one_line(dialog.text), t(f"approval.{dialog.step}_how"))
-        else:
-            dialog.refuse()
+            return
+        before = dialog.body
+        dialog.line(line)
+        if dialog.step != "choose":
+            self._print(one_line(dialog.text), dialog.words(f"{dialog.step}_how"))
+        elif dialog.body != before:
+            self._turns.terminal.renderer.show(dialog.body)
 
-    def _show(self, dialog: Dialog) -> None:
-        self._turns.terminal.renderer.show(Asked(dialog.request))
+    def _show(self, dialog: Question[Any]) -> None:
+        self._turns.terminal.renderer.show(dialog.body)
         self._dialog = dialog
         self._print_ready()
-        self._print(f"{t('approval.question')}  {keys_text(dialog.request)}")
+        self._print(f"{dialog.words('question')}  {dialog.words('keys')}")
         dialog.seen()
 
-    def _hide(self, _dialog: Dialog, _verdict: Verdict | None) -> None:
+    def _hide(self, _dialog: Question[Any], _answer: object) -> None:
         self._dialog = None
         self._turns.terminal.wake.set()
 

@@ -88,7 +88,7 @@ class Prompt:
                 ),
                 ConditionalContainer(self._message_window, typing),
                 ConditionalContainer(
-                    self._entry_window, Condition(lambda: dialog_step() in ("reason", "edit"))
+                    self._entry_window, Condition(lambda: dialog_step() not in ("", "choose"))
                 ),
                 search,
                 CompletionsMenu(max_height=8, scroll_offset=1),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from paicli.i18n import t
 from paicli.text import cut, one_line
 from paicli.text import width as cells
-from paicli.ui import approval, live
-from paicli.ui.approval import Dialog
+from paicli.ui import live
 from paicli.ui.ink import Ink
 from paicli.ui.pending import PendingInput
+from paicli.ui.question import Question
 from paicli.ui.render import Renderer
-from paicli.ui.shown import Answer, Asked, Shown
+from paicli.ui.shown import Answer, Shown
 
 _MOST_LINES = 14
 _MOST_QUEUED = 3
@@ -30,7 +31,7 @@ class LiveRegion:
         self._renderer = renderer
         self._pending = pending
         self._ink = ink
-        self.dialog: Dialog | None = None
+        self.dialog: Question[Any] | None = None
         self.body_is_above = False
         """The question's body was too long for the region and stands above it."""
 
@@ -70,28 +71,29 @@ class LiveRegion:
 
             word = tool_word(tool.name)
             lines += [[*line] for line in live.tool_lines(width - 1, room, word, tool)]
+        lines += [[("class:live.tool", line)] for line in renderer.plan.lines(width - 1)]
         if not tail:
             lines += [[*line] for line in live.thinking_lines(renderer, width, room)]
         if tail:
             lines = [*lines[-room + 1 :], []]
         return [*lines[-room:], [*live.status_line(renderer, now, width - 1)]]
 
-    def _question(self, dialog: Dialog, width: int) -> list[StyleAndTextTuples]:
+    def _question(self, dialog: Question[Any], width: int) -> list[StyleAndTextTuples]:
         lines: list[StyleAndTextTuples] = []
         if not self.body_is_above:
-            lines = self._ansi(self._ink.lines(Asked(dialog.request), width))
+            lines = self._ansi(self._ink.lines(dialog.body, width))
             lines.append([])
         if dialog.complaint:
             lines.append([("class:complaint", cut(dialog.complaint, width))])
         if dialog.step == "choose":
-            question, keys = t("approval.question"), approval.keys_text(dialog.request)
+            question, keys = dialog.words("question"), dialog.words("keys")
             lines.append([("class:ask", question)])
             if cells(question) + cells(keys) + 2 <= width:
                 lines[-1].append(("class:dim", f"  {keys}"))
             else:
                 lines += [[("class:dim", piece)] for piece in live.wrapped(keys, width - 1)]
         else:
-            lines.append([("class:dim", cut(t(f"approval.{dialog.step}_how"), width - 1))])
+            lines.append([("class:dim", cut(dialog.words(f"{dialog.step}_how"), width - 1))])
         return lines
 
     def _queue(self, width: int) -> list[StyleAndTextTuples]:

@@ -13,8 +13,12 @@ from dataclasses import dataclass, field
 from paicli.agent.events import (
     Event,
     Notice,
+    PlanProposed,
+    PlanStarted,
     ReplyFinished,
     RequestStarted,
+    TaskFinished,
+    TaskStarted,
     ToolCalled,
     ToolFinished,
     ToolProgress,
@@ -22,6 +26,7 @@ from paicli.agent.events import (
     TurnResult,
     UsageReported,
 )
+from paicli.agent.plan_tools import FINISH_TASK, SUBMIT_PLAN
 from paicli.display import Diff, Note
 from paicli.i18n import t
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
@@ -29,6 +34,7 @@ from paicli.llm.messages import Usage
 from paicli.text import one_line
 from paicli.tools.base import ToolResult
 from paicli.ui.markdown import Block, MarkdownStream
+from paicli.ui.plan_view import PlanView
 from paicli.ui.shown import Answer, Looked, Shown, Thought, Worked
 
 READS = frozenset({"read_file", "list_dir", "glob_files", "grep_code"})
@@ -79,6 +85,7 @@ class Renderer:
         self.writing_call: ArgumentsProgress | None = None
         self.retrying: Retrying | None = None
         self.tools: dict[str, Running] = {}
+        self.plan = PlanView()
         self.context_used = 0
         self.total = Usage()
 
@@ -113,6 +120,9 @@ class Renderer:
                 self._take_tool(event)
             case RequestStarted() | ReplyFinished() | ArgumentsProgress() | Retrying():
                 self._take_reply(event)
+            case PlanProposed() | PlanStarted() | TaskStarted() | TaskFinished():
+                for value in self.plan.take(event):
+                    self.show(value)
             case Notice(kind, text):
                 self.show(Note(text, "info" if kind in _GOOD_TO_KNOW else "warning"))
             case UsageReported(request):
@@ -155,6 +165,7 @@ class Renderer:
         self._end_reply()
         self._flush_reads()
         self.tools.clear()
+        self.plan.forget()
         self.busy_since = None
         if result.error:
             self._commit(Note(result.error, "error"))
@@ -203,6 +214,8 @@ class Renderer:
 
     def _tool_is_over(self, result: ToolResult) -> None:
         running = self.tools.pop(result.id, None) or Running(result.name, "")
+        if result.name == FINISH_TASK or (result.name == SUBMIT_PLAN and result.ok):
+            return  # the plan's own events say it
         worked = Worked(
             result.name,
             running.subject,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paicli.agent.plan import Plan
+from paicli.agent.plan_progress import Status
 from paicli.display import Display
 from paicli.policy.approval import ReviewRequest
 
@@ -61,10 +63,26 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """A plan: its tasks in a line each; `whole`: all of every task, and what was found out."""
+
+    plan: Plan
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A task that begins or has ended."""
+
+    text: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
 class Unfolded:
     """A shortened entry, in full."""
 
     value: Shown
 
 
-Shown = Unfolded | Said | Answer | Thought | Worked | Looked | Asked | Display
+Shown = Unfolded | Said | Answer | Thought | Worked | Looked | Asked | Proposed | PlanLine | Display

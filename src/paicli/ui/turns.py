@@ -17,7 +17,7 @@ from paicli.secrets import redact
 from paicli.tools.base import Tell, ToolOutput, ToolResult
 from paicli.tools.results import wrap
 from paicli.ui import commands, mentions
-from paicli.ui.actions import Actions, RunsTurns
+from paicli.ui.actions import Actions, RunsTurns, RunTurn
 from paicli.ui.pending import Typed
 from paicli.ui.shown import Said
 from paicli.ui.terminal import Terminal
@@ -83,8 +83,13 @@ class Turns:
             self.terminal.pending.add(Typed(shown, whole))
             self.terminal.wake.set()
         else:
-            self._start(self._take_turns(Typed(shown, whole)))
+            self._echo(shown)
+            self.take_turn(whole, self.agent.run)
         return ""
+
+    def take_turn(self, text: str, run: RunTurn) -> None:
+        """Let `run` carry out `text` as a turn of its own."""
+        self._start(self._take_turns(text, run))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         self._turns = asyncio.create_task(work)
@@ -132,17 +137,17 @@ class Turns:
             _log.exception("command /%s", call.command.name)
             self.say(Note(t("terminal.bug"), "error"))
 
-    async def _take_turns(self, typed: Typed) -> None:
+    async def _take_turns(self, text: str, run: RunTurn) -> None:
         """Run a turn, and then one for what was typed meanwhile and the agent did not take."""
-        waiting = [typed]
-        while waiting:
-            for message in waiting:
-                self._echo(message.shown)
-            result = await self._one_turn("\n\n".join(message.sent for message in waiting))
-            waiting = self.terminal.pending.take_all_back()
-            if waiting and result.status != "done":
+        result = await self._one_turn(text, run)
+        while waiting := self.terminal.pending.take_all_back():
+            if result.status != "done":
                 self.not_sent(waiting)
                 return
+            for message in waiting:
+                self._echo(message.shown)
+            text = "\n\n".join(message.sent for message in waiting)
+            result = await self._one_turn(text, self.agent.run)
 
     async def _run_own(
         self, command: str, run: Callable[[str, Tell], Awaitable[ToolOutput]]
@@ -184,7 +189,7 @@ class Turns:
                 f"I ran this in the terminal: {command}\n{wrap('execute_command', output.text)}"
             )
 
-    async def _one_turn(self, text: str) -> TurnResult:
+    async def _one_turn(self, text: str, run: RunTurn) -> TurnResult:
         self.terminal.renderer.start_turn()
         self.turn_began()
         result = TurnResult("error", error=t("terminal.bug"), exit_code=1)
@@ -192,7 +197,7 @@ class Turns:
             attached = await asyncio.to_thread(mentions.attached, text, self.actions.root)
             sent = "\n\n".join([*self._seen_by_model, attached])
             self._seen_by_model = []
-            self._run = asyncio.create_task(self.agent.run(sent, submitted=text))
+            self._run = asyncio.create_task(run(sent, text))
             result = await self._run
         except asyncio.CancelledError:
             result = TurnResult("cancelled", exit_code=130)

@@ -1,0 +1,44 @@
+"""Who judges a plan, and what they can say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from paicli.agent.plan import Plan
+
+
+class Choice(StrEnum):
+    """What becomes of a plan: carried out, made anew, dropped, or shown and left at that."""
+
+    RUN = "run"
+    REVISE = "revise"
+    DROP = "drop"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A reviewer's answer. `plan`: as the person edited it; `requirements`: what REVISE adds."""
+
+    choice: Choice
+    plan: Plan | None = None
+    requirements: str = ""
+
+
+class PlanReviewer(Protocol):
+    """Judges a plan before anything of it happens. Must not raise but for cancellation."""
+
+    async def review_plan(self, plan: Plan) -> Judgement: ...
+
+
+class Always:
+    """Gives one answer to every plan: what the command line decides when nobody is there."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._judgement = Judgement(choice)
+
+    async def review_plan(self, _plan: Plan) -> Judgement:
+        """Return the answer."""
+        return self._judgement
