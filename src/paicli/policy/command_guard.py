@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paicli.policy.dangerous_paths import Places, is_device
 from paicli.policy.effective import Effective, Effects, effects
-from paicli.policy.shell_words import Word
+from paicli.policy.shell_words import DOWNLOADED, UNKNOWN, Word
 from paicli.policy.wrappers import shell_call
 
 _PRIVILEGE = frozenset({
@@ -250,23 +250,24 @@ def _runs_download(found: Effects) -> str | None:
             spans.append((command.unit, command.simple.start, command.simple.end))
             for place in command.simple.place.outwards() if command.simple.place else ():
                 first[place.pipeline] = min(place.stage, first.get(place.pipeline, place.stage))
-    if not spans:
-        return None
     for command in found.commands:
         if _reads_program(command) and any(
             place.stage > first.get(place.pipeline, place.stage)
             for place in (command.simple.place.outwards() if command.simple.place else ())
         ):
             return reason
-        if any(_holds(word, command.unit, spans) for word in _program_words(command)):
-            return reason
+        for word in _program_words(command):
+            if DOWNLOADED in word.text or _holds(word, command.unit, spans):
+                return reason
     return None
 
 
 def _reads_program(command: Effective) -> bool:
     """Tell whether the command runs what comes in on its input."""
     if call := shell_call(command.words):
-        return call.reads_input
+        return call.reads_input or (call.code is not None and call.code.text in ("", UNKNOWN))
+    if command.name == "eval":
+        return all(word.text == UNKNOWN for word in command.arguments)
     texts = [word.text for word in command.arguments]
     if command.name in _SOURCING:
         return texts[:1] in (["/dev/stdin"], ["-"], ["/proc/self/fd/0"])

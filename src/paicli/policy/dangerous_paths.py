@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
+import re
 from pathlib import Path
 
 from paicli.policy.shell_words import HERE, HOME, UNKNOWN, Word
@@ -29,6 +30,7 @@ _HARMLESS_DEVICES = frozenset({
     "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx",
 })  # fmt: skip
 _HARMLESS_FOLDERS = ("fd/", "pts/", "shm/", "tcp/", "udp/", "mqueue/")
+_SOMEBODYS_HOME = re.compile(f"/(?:home|Users)/{UNKNOWN}")
 _GLOB = "*?["
 
 
@@ -66,7 +68,9 @@ class Places:
         if not path.startswith(("/", HOME, HERE)) and directory:
             path = posixpath.join(directory, path)
         folder, pattern = self._plain(path, word)
-        what = None if UNKNOWN in folder else self._named(folder)
+        what = self._named(folder)
+        if UNKNOWN in folder and not _SOMEBODYS_HOME.fullmatch(folder):
+            return None
         if pattern is None or what is None:
             return what
         samples = self._inside(folder, what)

@@ -120,9 +120,14 @@ def _given_by_xargs(
     )
 
 
+def _only_keywords(text: str) -> bool:
+    pieces = text.split()
+    return bool(pieces) and all(piece in _KEYWORDS for piece in pieces)
+
+
 def _program_first(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Drop keywords before a program, and split its word when it came out of a variable."""
-    while words and words[0].text in _KEYWORDS and "0" not in words[0].active:
+    while words and "0" not in words[0].active and _only_keywords(words[0].text):
         words = words[1:]
     if words and words[0].expands and " " in words[0].text.strip():
         pieces = [literal(piece) for piece in words[0].text.split()]

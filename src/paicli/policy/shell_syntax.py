@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from paicli.policy.shell_words import UNKNOWN, Word, expand_braces, join_lines, literal, resolve
+from paicli.policy.shell_words import (
+    DOWNLOADED,
+    UNKNOWN,
+    Word,
+    expand_braces,
+    join_lines,
+    literal,
+    resolve,
+)
 
 LONGEST = 16_000
 """Bytes of a command that is taken apart; a longer one is for a reviewer."""
@@ -26,6 +34,10 @@ _MAX_FUNCTION_NODES = 50_000
 _MAX_VARIABLE = 2_000
 _MAX_RESOLVED = 300_000
 """Characters of words that are resolved for one command: those of nested ones count in each."""
+_BEFORE_KEYWORD = re.compile(
+    rb"(?<![^\s;&|({!])(?:!|time(?:[ \t]+-p)?)[ \t]+(?=(?:[{!]|if|case|for|while|until|select|time|function|\[\[)\s|\w+[ \t]*\(\))"
+)
+_FROM_NETWORK = re.compile(r"(?:\$\(|`)\s*(?:curl|wget)\b")
 _TWO_BRACKETS = re.compile(rb"(?<!\$)\(\(")
 
 
@@ -101,6 +113,8 @@ def parse(
 ) -> Parsed:
     """Take a command apart. `variables` are known beforehand; `around` is where its output or input goes."""
     source = join_lines(command).encode("utf-8", "replace")
+    # The parser takes a keyword behind `!` or `time` for a program; without them it reads on well.
+    source = _BEFORE_KEYWORD.sub(lambda match: b" " * len(match[0]), source)
     parsed = Parsed(variables=dict(variables or {}))
     if len(source) > LONGEST or b"\0" in source:
         parsed.whole = False
@@ -272,6 +286,8 @@ class _Walk:
             self._parsed.kinds.add("lasting_assignment")
         name, value = self._assignment(node)
         self._remember(name, value)
+        if _FROM_NETWORK.search(self._text(node)):
+            self._parsed.variables[name] = Word(DOWNLOADED, "00", expands=True)
 
     def _remember(self, name: str, value: Word) -> None:
         if len(value.text) <= _MAX_VARIABLE and value.known:

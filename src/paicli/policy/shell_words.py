@@ -15,7 +15,13 @@ HOME = "\ue001"
 HERE = "\ue002"
 """Stand for what an expansion gives: something unknown, the home folder, the working directory."""
 
-_MARKS = {UNKNOWN: "$_unknown", HOME: "$HOME", HERE: "$PWD"}
+DOWNLOADED = UNKNOWN + "\ue003"
+"""Stands for something unknown that came from the network."""
+
+_MARKS = {UNKNOWN: "$_unknown", HOME: "$HOME", HERE: "$PWD", "\ue003": ""}
+_SAYS_ITS_WORD = re.compile(
+    r"\s*(?:which|command\s+-v|type\s+-[pP]|echo|printf|realpath)\s+([^\s;|&$`<>()]+)\s*"
+)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
 _PARAMETER = re.compile(r"[!#]?([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])(?:\[[^]]*\])?(.*)", re.S)
 _DEFAULT = re.compile(r":?[-=](.*)", re.S)
@@ -127,32 +133,44 @@ class _Reader:
     def _expansion(self, letter: str, *, quoted: bool) -> None:
         source = self.source
         following = source[self.at : self.at + 1]
-        if letter == "`":
-            self._skip_backticks()
-        elif following == "(":
-            self._skip_brackets("(", ")")
-        elif following == "{":
+        if letter == "`" or following == "(":
+            self._substitution(letter)
+            return
+        if following == "{":
             start = self.at + 1
             self._skip_brackets("{", "}")
             self._parameter(source[start : self.at - 1])
             return
-        elif following == "'" and not quoted:
+        if following == "'" and not quoted:
             self.at += 1
             self._ansi_c()
             return
-        elif following == '"' and not quoted:
+        if following == '"' and not quoted:
             self.at += 1
             self._double_quoted()
             return
-        elif name := _VARIABLE.match(source, self.at):
+        if name := _VARIABLE.match(source, self.at):
             self.at = name.end()
             self._variable(name[0])
-            return
         else:
             self.put("$")
-            return
+
+    def _substitution(self, letter: str) -> None:
+        """Take what a command prints: of a few the text tells it, of all others nothing."""
+        start = self.at
+        if letter == "`":
+            self._skip_backticks()
+        else:
+            start += 1
+            self._skip_brackets("(", ")")
+        inside = self.source[start : self.at - 1]
         self.expands = True
-        self.put(UNKNOWN)
+        if inside.strip() == "pwd":
+            self.put(HERE)
+        elif said := _SAYS_ITS_WORD.fullmatch(inside):
+            self.put(resolve(said[1], self.variables).text)
+        else:
+            self.put(UNKNOWN)
 
     def _variable(self, name: str) -> None:
         self.expands = True

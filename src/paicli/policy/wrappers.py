@@ -142,7 +142,7 @@ def _behind_options(
         name, equals, value = option.partition("=")
         if _has_letter(option, wrapper.queries):
             return (), [], True
-        if name in wrapper.code:
+        if name in wrapper.code or _clustered(name, wrapper.code):
             code.append(literal(value) if equals else (*words[at : at + 1], literal(""))[0])
             at += not equals
         elif _glued(option, wrapper.code):
@@ -159,6 +159,11 @@ def _has_letter(option: str, letters: frozenset[str]) -> bool:
 def _glued(option: str, names: frozenset[str]) -> bool:
     """Tell whether a short option of these carries its value in the same word (`-S'ls -l'`)."""
     return len(option) > 2 and option[:2] in names
+
+
+def _clustered(option: str, names: frozenset[str]) -> bool:
+    """Tell whether the last letter of a cluster is one of these options (`-qc 'ls -l'`)."""
+    return not option.startswith("--") and "-" + option[-1:] in names
 
 
 def join(words: tuple[Word, ...]) -> Word:
