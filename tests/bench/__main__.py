@@ -22,6 +22,7 @@ from tests.bench.measure import (
     table,
     text,
 )
+from tests.bench.shell import on_much_output
 from tests.bench.tools import on_large_input
 
 CHUNKS = 20_000
@@ -198,6 +199,7 @@ PARTS = {
     "streaming": streaming,
     "size": first_request_size,
     "tools": on_large_input,
+    "commands": on_much_output,
 }
 
 

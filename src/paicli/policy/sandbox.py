@@ -99,7 +99,9 @@ class CommandSandbox:
             test = [program, "-p", "(version 1)(allow default)", "/usr/bin/true"]
         elif self._platform.startswith("linux"):
             kind, program = "bubblewrap", _find_bubblewrap()
-            test = [program, "--unshare-all", "--ro-bind", "/", "/", "/usr/bin/true"]
+            # Without a process of its own as the first one inside, none is left to be collected.
+            flags = ("--unshare-all", "--as-pid-1", "--ro-bind", "/", "/")
+            test = [program, *flags, "/usr/bin/true"]
         else:
             return SandboxState(self._wanted, problem=f"none is known for {self._platform}")
         if not program or not Path(program).exists():

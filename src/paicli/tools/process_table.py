@@ -43,6 +43,15 @@ def snapshot() -> dict[int, Process]:
     return _linux_snapshot() if _ON_LINUX else _other_snapshot()
 
 
+def started_at(pid: int) -> float:
+    """Return when a process started, in the unit of `Process.started`; 0 when it is gone."""
+    if not _ON_LINUX:
+        process = _other_snapshot().get(pid)
+    else:
+        process = _linux_process(pid)
+    return process.started if process else 0.0
+
+
 def _linux_snapshot() -> dict[int, Process]:
     found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names alone, many times a second

@@ -48,8 +48,7 @@ class RunningCommand:
         self.shell = shell
         self.marker = marker
         self.command = command
-        own = process_table.snapshot().get(shell.pid)
-        self.started = own.started if own else 0.0
+        self.started = process_table.started_at(shell.pid)
         self.seen: dict[int, float] = {}
 
     async def wait(self) -> int:
