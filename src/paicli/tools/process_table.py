@@ -45,10 +45,7 @@ def snapshot() -> dict[int, Process]:
 
 def started_at(pid: int) -> float:
     """Return when a process started, in the unit of `Process.started`; 0 when it is gone."""
-    if not _ON_LINUX:
-        process = _other_snapshot().get(pid)
-    else:
-        process = _linux_process(pid)
+    process = _other_snapshot().get(pid) if not _ON_LINUX else _linux_process(pid)
     return process.started if process else 0.0
 
 
