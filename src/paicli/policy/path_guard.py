@@ -137,7 +137,8 @@ class PathGuard:
             )
             if test(found.st_mode)
         )
-        raise ToolFailed(f"{_shown(self.name(path))} is {kind}, not a regular file.")
+        hint = " list_dir shows what is in it." if stat.S_ISDIR(found.st_mode) else ""
+        raise ToolFailed(f"{_shown(self.name(path))} is {kind}, not a regular file.{hint}")
 
     def _walk(self, directory: Path, made: list[Path] | None) -> int:
         """Open `directory` component by component. `made` collects what had to be created."""

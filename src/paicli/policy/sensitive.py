@@ -11,10 +11,10 @@ from paicli.i18n import t
 from paicli.policy.path_guard import PathGuard
 
 _ENV_EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults")
-_KEY_FOLDERS = {".ssh", ".gnupg", ".aws", ".kube", ".docker"}
+_KEY_FOLDERS = {".ssh", ".gnupg", ".aws", ".kube"}
 _KEY_FILES = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "authorized_keys", "*.pem", "*.key"),
-    *("*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg", "*.asc"),
+    *("*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
     *(".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass"),
     *(".vault-token", ".gitconfig", "secring.*", "service-account*.json", "credentials.json"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -163,7 +162,7 @@ def _reason(error: OSError) -> str:
 
 def _write_beside(directory: int, last: str, data: bytes, old: int | None, stop: Event) -> None:
     """Write a temporary file in the same directory and rename it over `last`."""
-    temporary = f".paicli-{secrets.token_hex(8)}.tmp"
+    temporary = f".paicli-{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o666 if old is None else 0o600, dir_fd=directory)
     renamed = False

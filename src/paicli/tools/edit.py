@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,7 +127,7 @@ def _target(disk: Disk, path: str) -> Path:
     real = disk.guard.resolve(path)
     if path.endswith(("/", "/.")) or real == disk.guard.root:
         raise ToolFailed(f"{path} names a folder. Give the path of a file.")
-    if path.startswith("~") and not (disk.guard.root / Path(path).parts[0]).exists():
+    if re.match(r"~(\w*/|$)", path) and not (disk.guard.root / Path(path).parts[0]).exists():
         raise PolicyDenied(
             f"{path}: ~ is not expanded, and the home folder is outside the project. Give a path "
             "inside the project."

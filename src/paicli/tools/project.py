@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 from threading import Event
-from xml.sax.saxutils import escape
 
 from pydantic import Field
 
@@ -117,7 +116,7 @@ def _skeleton(kind: str, name: str) -> tuple[list[str], dict[str, str]]:
     """Return the folders and files of a kind of project."""
     if kind == "java":
         return ["src/main/java", "src/main/resources"], {
-            "pom.xml": _POM.format(name=escape(_identifier(name, "-")))
+            "pom.xml": _POM.format(name=_identifier(name, "-"))
         }
     if kind == "python":
         package = _identifier(name, "_")
