@@ -461,3 +461,48 @@ def test_a_terminal_that_goes_away_ends_the_program():
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_the_editor_of_the_person(tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "from the editor" > "$1"\n')
+    editor.chmod(0o700)
+    with Screen(STAGE, EDITOR=str(editor), VISUAL="") as screen:
+        screen.wait_for("AUTO")
+        screen.send("draft\x18\x05")
+        screen.wait_for(f"{PROMPT} from the editor")
+        screen.send(" and more")
+        screen.wait_for(f"{PROMPT} from the editor and more")
+
+
+def test_completion_of_commands_and_files(tmp_path):
+    (tmp_path / "some_file.py").touch()
+    with Screen(STAGE, "hello", str(tmp_path)) as screen:
+        screen.wait_for("You said: hello")
+        screen.send("/")
+        screen.wait_for("show the commands and keys")
+        screen.send("stat\t")
+        screen.wait_for(f"{PROMPT} /status")
+        screen.send(ENTER)
+        screen.wait_for("fake/fake-model")
+        screen.send("see @some")
+        screen.wait_for("some_file.py")
+        screen.send("\t")
+        screen.wait_for(f"{PROMPT} see @some_file.py")
+        screen.send(ENTER + ENTER)
+        screen.wait_for('<file path="some_file.py">')
+
+
+def test_the_history_is_there_again(tmp_path):
+    with Screen(STAGE) as screen:
+        screen.wait_for("AUTO")
+        screen.type("first words")
+        screen.wait_for("You said: first words")
+        screen.type("second")
+        screen.wait_for("You said: second")
+        screen.send("\x1b[A\x1b[A")
+        screen.wait_for(f"\n{PROMPT} first words\nAUTO")
+        screen.send(CTRL_C + "\x12fir")
+        screen.wait_for(lambda: "I-search" not in screen.text() or "fir" in screen.text())
+        screen.send(ENTER)
+        screen.wait_for(f"\n{PROMPT} first words\nAUTO")

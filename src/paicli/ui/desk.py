@@ -13,6 +13,8 @@ from typing import Any
 
 from prompt_toolkit.application import Application, in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding.vi_state import InputMode
@@ -60,13 +62,14 @@ class Desk:
         self._output = create_output(sys.stdout)
         if isinstance(self._output, Vt100_Output):
             self._output.enable_cpr = False
+        self._completer = PromptCompleter(turns.table, turns.actions)
         self._prompt = Prompt(
             self._live,
             self._status,
             lambda: self.dialog.words(f"{self.dialog.step}_label") if self.dialog else "",
             lambda: self.dialog.step if self.dialog else "",
             ProjectHistory(history_file(turns.actions.home, turns.actions.root)),
-            PromptCompleter(turns.table, turns.actions),
+            self._completer,
         )
         self._app: Application[None] = self._prompt.application(
             keys.bindings(self), self._keyboard, self._output, vi=turns.actions.editing == "vi"
@@ -201,6 +204,12 @@ class Desk:
         buffer.text = typed.sent
         buffer.cursor_position = len(typed.sent)
         return True
+
+    def commands_at(self, document: Document) -> list[Completion]:
+        """Return the commands that could stand at the cursor, at once."""
+        if self.dialog is not None or not document.text.startswith("/"):
+            return []
+        return list(self._completer.get_completions(document, CompleteEvent()))
 
     def suspend(self) -> None:
         """Ctrl+Z: back to the shell until `fg`."""

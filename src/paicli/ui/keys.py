@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, vi_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -37,6 +39,7 @@ class KeyTarget(Protocol):
     def unfold(self) -> None: ...
     def leave(self) -> None: ...
     def edit_queued(self, buffer: Buffer) -> bool: ...
+    def commands_at(self, document: Document) -> list[Completion]: ...
     def suspend(self) -> None: ...
     def open_editor(self, buffer: Buffer) -> None: ...
 
@@ -112,10 +115,13 @@ def _add_sending_keys(keys: KeyBindings, desk: KeyTarget) -> None:
 def _add_editing_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add("tab")
     def _(event: KeyPressEvent) -> None:
-        if event.current_buffer.complete_state:
-            event.current_buffer.complete_next()
+        buffer = event.current_buffer
+        if buffer.complete_state:
+            buffer.complete_next()
+        elif len(found := desk.commands_at(buffer.document)) == 1:
+            buffer.apply_completion(found[0])
         else:
-            event.current_buffer.start_completion(insert_common_part=True)
+            buffer.start_completion(insert_common_part=True)
 
     @keys.add(Keys.BracketedPaste)
     def _(event: KeyPressEvent) -> None:
