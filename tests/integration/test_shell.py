@@ -166,11 +166,12 @@ async def test_long_output_never_leaves_the_project(run, tmp_path):
 
 async def test_output_is_told_while_the_command_runs(run):
     told = []
-    task = asyncio.create_task(run("echo first; sleep 1; echo second", told.append))
+    command = "echo first; sleep 0.02; echo next; sleep 1; echo last"
+    task = asyncio.create_task(run(command, told.append))
     await asyncio.sleep(0.6)
-    assert "".join(told) == "first\n"
+    assert "".join(told) == "first\nnext\n"
     await task
-    assert "".join(told) == "first\nsecond\n"
+    assert "".join(told) == "first\nnext\nlast\n"
 
 
 async def test_much_output_costs_little_memory(run):
@@ -289,6 +290,16 @@ async def test_ended_orphans_are_collected(run, processes):
     table = process_table.snapshot()
     zombies = [p for p in table.values() if p.zombie and p.parent == os.getpid()]
     assert [p for p in zombies if p.session != os.getsid(0)] == []
+
+
+@linux
+@pytest.mark.parametrize("command", [ALL_KINDS[n] for n in (1, 2, 6, 7, 8)])
+async def test_without_proc_the_other_way_ends_them_too(run, monkeypatch, command):
+    monkeypatch.setattr("paicli.tools.process_table._ON_LINUX", False)
+    number = a_number()
+    await run(command.format(n=number), timeout_seconds=1)
+    monkeypatch.undo()
+    assert alive(number) == []
 
 
 async def test_what_other_parts_started_is_left_alone(run, processes):

@@ -59,6 +59,9 @@ class Says:
         self.asked.append((request.tool, request.subject, must_ask))
         return self.verdict
 
+    def note_refusal(self, tool, arguments, reason):
+        self.refused = (tool, arguments)
+
 
 class Scripted:
     """A client that replies from a list; an item may be a function of the request."""
@@ -276,6 +279,7 @@ async def test_a_guard_refuses_before_anybody_is_asked():
     agent, _ = agent_with(client, guarded, approval=approval)
     assert (await agent.run("go")).refused == 1
     assert approval.asked == []
+    assert approval.refused == ("cut", '{"what": "b"}')
 
 
 async def test_an_edited_call_goes_through_the_guards_again():

@@ -93,6 +93,8 @@ class Dispatcher:
         prepared = self._registry.prepare(call)
         if isinstance(prepared, Prepared):
             prepared = await self._reviewed(prepared, user_request)
+        elif prepared.refused:
+            self._approval.note_refusal(call.name, call.arguments, prepared.content)
         if isinstance(prepared, ToolResult):
             return prepared
         started.add(call.id)

@@ -126,6 +126,12 @@ class Approval:
         )
         return verdict
 
+    def note_refusal(self, tool: str, arguments: str, reason: str) -> None:
+        """Put into the audit log that a guard refused a call, which therefore nobody decided about."""
+        self.audit.record(
+            tool, {"arguments": arguments}, outcome="deny", reason=reason, approver="policy"
+        )
+
     async def _judge(self, request: ReviewRequest, must_ask: str | None) -> Verdict:
         mode, command = self.mode, request.effect is Effect.COMMAND
         if mode is Mode.PLAN and request.effect is not Effect.READ:

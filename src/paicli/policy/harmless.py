@@ -97,7 +97,7 @@ class _Place:
         words = simple.words
         if not words or simple.assignments or simple.stdin is not None:
             return "it sets variables or is fed with text"
-        if not all(_goes_nowhere(r.operator, r.target) for r in simple.redirects):
+        if not all(self._may_redirect(r.operator, r.target) for r in simple.redirects):
             return "it redirects to or from a file"
         if any(word.has_active("{") for word in words) or not words[0].plain:
             return "the shell makes other words of it"
@@ -109,6 +109,14 @@ class _Place:
         if tuple(word.text for word in words) in VERSION_QUERIES:
             return self._not_of_the_system(name)
         return self._reads(name, words)
+
+    def _may_redirect(self, operator: str, target: Word) -> bool:
+        """Tell whether a redirection only reads: from a file inside the project, or to nowhere."""
+        if operator in (">&", "<&"):
+            return target.plain and target.text in ("1", "2", "-")
+        if operator == "<" and target.plain and target.known:
+            return self.is_inside(target)
+        return operator in _REDIRECTS and target.plain and target.text == "/dev/null"
 
     def _reads(self, name: str, words: tuple[Word, ...]) -> str | None:
         arguments = words[1:]
@@ -173,9 +181,3 @@ class _Place:
             return f"it is not certain which {name} would run"
         inside = any(Path(p).is_relative_to(self.root) for p in (found, os.path.realpath(found)))
         return f"the project brings its own {name}" if inside else None
-
-
-def _goes_nowhere(operator: str, target: Word) -> bool:
-    if operator in (">&", "<&"):
-        return target.plain and target.text in ("1", "2", "-")
-    return operator in _REDIRECTS and target.plain and target.text == "/dev/null"

@@ -14,12 +14,13 @@ from paicli.tools.base import Tell
 
 MODEL_CHARACTERS = 8_000
 FILE_BYTES = 2_000_000
+TELL_SECONDS = 0.1
+"""Between two pieces for the person to watch."""
 
 _HEAD = 3_000
 _TAIL = MODEL_CHARACTERS - _HEAD
 _BYTES_PER_CHARACTER = 4
 _LONGEST_LINE = 64_000
-_TELL_SECONDS = 0.1
 _TELL_BYTES = 4_000
 
 _ESCAPE_SEQUENCE = re.compile(
@@ -101,12 +102,21 @@ class CommandOutput:
         self._untold += data[-_TELL_BYTES:]
         self._tell_sometimes()
 
-    def _tell_sometimes(self) -> None:
-        now = time.monotonic()
-        if now - self._told_at >= _TELL_SECONDS and self._untold:
-            self._told_at = now
+    @property
+    def untold(self) -> bool:
+        """Tell whether something arrived that was not told yet."""
+        return bool(self._untold)
+
+    def tell_now(self) -> None:
+        """Tell what arrived since the last time; of much, its end."""
+        if self._untold:
+            self._told_at = time.monotonic()
             self._tell(readable(bytes(self._untold[-_TELL_BYTES:])))
             self._untold.clear()
+
+    def _tell_sometimes(self) -> None:
+        if time.monotonic() - self._told_at >= TELL_SECONDS:
+            self.tell_now()
         elif len(self._untold) > 2 * _TELL_BYTES:
             del self._untold[:-_TELL_BYTES]
 
@@ -136,9 +146,7 @@ class CommandOutput:
         if self._line:
             self._keep(fold(bytes(self._line)))
             self._line.clear()
-        if self._untold:
-            self._tell(readable(bytes(self._untold[-_TELL_BYTES:])))
-            self._untold.clear()
+        self.tell_now()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -23,7 +23,7 @@ from paicli.policy.sandbox import CommandSandbox
 from paicli.secrets import is_secret_name
 from paicli.text import clean
 from paicli.tools.base import Parameters, Tell, Tool, ToolOutput
-from paicli.tools.output import CommandOutput
+from paicli.tools.output import TELL_SECONDS, CommandOutput
 from paicli.tools.processes import Processes, RunningCommand
 
 LONGEST_TIMEOUT = 600
@@ -210,6 +210,7 @@ class _PipeReader:
         self.closed = asyncio.Event()
         self._descriptor = descriptor
         self._output: CommandOutput | None = output
+        self._later: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         os.set_blocking(descriptor, False)
         self._loop.add_reader(descriptor, self._read)
@@ -225,10 +226,20 @@ class _PipeReader:
             self.closed.set()
         elif self._output is not None:
             self._output.feed(data)
+            if self._output.untold and self._later is None:
+                self._later = self._loop.call_later(TELL_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        """Tell what came after the last piece, when nothing else comes for a while."""
+        self._later = None
+        if self._output is not None:
+            self._output.tell_now()
 
     def discard(self) -> None:
         """Let go of the output; what still comes is thrown away."""
         self._output = None
+        if self._later is not None:
+            self._later.cancel()
 
 
 def _refuse_nonsense(command: str) -> None:
