@@ -57,6 +57,7 @@ class Turn:
     """One HTTP answer. `ending` says what happens after the pieces:
 
     `done`   the body ends properly and the connection stays open
+    `bye`    the body ends properly, then the connection is closed without a word about it
     `eof`    no length and no chunks; the body ends where the connection is closed
     `cut`    a chunked body whose last chunk never comes
     `reset`  the connection is reset (RST)
@@ -323,6 +324,7 @@ class ModelServer:
         self.complaints: list[str] = []
         self.unexpected: list[Request] = []
         self.connections = 0
+        self.closed = 0
         self.client_left = threading.Event()
         """Set when a client closed its connection while an answer was still open."""
         self._changed = threading.Condition()
@@ -380,6 +382,15 @@ class ModelServer:
         """Wait until a client has left an open answer."""
         assert await asyncio.to_thread(self.client_left.wait, PATIENCE), "the client stayed"
 
+    async def connection_closed(self, count: int) -> None:
+        """Wait until `count` connections have been closed."""
+
+        def wait() -> None:
+            with self._changed:
+                assert self._changed.wait_for(lambda: self.closed >= count, PATIENCE)
+
+        await asyncio.to_thread(wait)
+
     # the connection
 
     def _accept(self) -> None:
@@ -406,6 +417,8 @@ class ModelServer:
             connection.close()
         with self._changed:
             self._sockets.discard(connection)
+            self.closed += 1
+            self._changed.notify_all()
 
     def _answer(self, connection: socket.socket, request: Request) -> bool:
         """Send the answer; tell whether the connection goes on."""
@@ -449,10 +462,10 @@ class ModelServer:
             self._wait(connection, threading.Event())
         elif turn.ending == "reset":
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        elif turn.ending == "done":
+        elif turn.ending in ("done", "bye"):
             if chunked:
                 self._send(connection, b"0\r\n\r\n")
-            return True
+            return turn.ending == "done"
         return False
 
     def _wait(

@@ -99,6 +99,17 @@ async def test_one_connection_serves_the_whole_session(model_server, client_for)
     assert server.connections == 1
 
 
+async def test_a_connection_that_the_server_closed_meanwhile_is_replaced(model_server, client_for):
+    server = model_server(stream(*reply_pieces("one"), ending="bye"), say("two"))
+    client = client_for(server)
+    assert (await chat(client))[0].content == "one"
+    await server.connection_closed(1)
+    response, heard = await chat(client)
+    assert response.content == "two"
+    assert heard.retries == []
+    assert server.connections == 2
+
+
 async def test_messages_of_a_request_begin_with_the_bytes_of_the_last(model_server, client_for):
     steps = 40
     server = model_server(

@@ -181,7 +181,7 @@ except Exception as error:
     ("proxy", "base", "said"),
     [
         ("socks9://user:secret@h:1", "http://example.invalid/v1", "ModelUnreachable"),
-        ("http://127.0.0.1:{free}", "http://example.invalid/v1", "ModelUnreachable"),
+        ("http://127.0.0.1:{free}", "http://example.invalid/v1", "through the proxy"),
         ("http://127.0.0.1:{free}", "{server}", "past the proxy"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import sys
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ def open_http(
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> httpx.AsyncClient:
     """Return a client for a server. Raises ModelUnreachable when a proxy setting makes no sense."""
-    on_this_machine = (urlsplit(url).hostname or "").startswith(_LOOPBACK)
+    on_this_machine = _is_on_this_machine(url)
     try:
         return httpx.AsyncClient(
             headers={"User-Agent": f"paicli/{__version__}", **headers},
@@ -73,20 +74,15 @@ def unreachable(error: Exception, url: str, key: str) -> ModelError:
     """Return what a failure of the connection means. The retryable ones may pass by themselves."""
     host = urlsplit(url).netloc.rpartition("@")[2]
     reason = safe_words(str(error) or type(error).__name__, key)
-    cause = _root_cause(error)
     match error:
         case httpx.ConnectTimeout():
             return ModelUnreachable(t("wire.connect_timeout", host=host), retryable=True)
-        case httpx.PoolTimeout() | httpx.TimeoutException():
+        case httpx.TimeoutException():
             return ModelUnreachable(t("wire.read_timeout", host=host), retryable=True)
         case httpx.ProxyError():
             return ModelUnreachable(t("wire.proxy", reason=reason))
-        case httpx.ConnectError() if isinstance(cause, ssl.SSLError):
-            return ModelUnreachable(t(_tls_key(cause), host=host, reason=reason))
-        case httpx.ConnectError() if _is_unknown_name(cause, reason):
-            return ModelUnreachable(t("wire.unknown_host", host=host), retryable=True)
         case httpx.ConnectError():
-            return ModelUnreachable(t("wire.no_route", host=host, reason=reason), retryable=True)
+            return _no_connection(_root_cause(error), url, host, reason)
         case httpx.LocalProtocolError() | httpx.UnsupportedProtocol() | httpx.InvalidURL():
             return ModelUnreachable(t("wire.bad_request", reason=reason))
         case httpx.DecodingError():
@@ -96,10 +92,31 @@ def unreachable(error: Exception, url: str, key: str) -> ModelError:
     return ModelUnreachable(t("wire.bad_request", reason=reason))
 
 
+def _no_connection(cause: BaseException, url: str, host: str, reason: str) -> ModelUnreachable:
+    if isinstance(cause, ssl.SSLError):
+        return ModelUnreachable(t(_tls_key(cause), host=host, reason=reason))
+    key = "wire.no_route"
+    if _goes_through_a_proxy(url):
+        key = "wire.proxied"
+    elif _is_unknown_name(cause, reason):
+        key = "wire.unknown_host"
+    return ModelUnreachable(t(key, host=host, reason=reason), retryable=True)
+
+
+def _is_on_this_machine(url: str) -> bool:
+    return (urlsplit(url).hostname or "").startswith(_LOOPBACK)
+
+
+def _goes_through_a_proxy(url: str) -> bool:
+    names = ("ALL_PROXY", f"{urlsplit(url).scheme.upper()}_PROXY")
+    is_set = any(os.environ.get(name) or os.environ.get(name.lower()) for name in names)
+    return is_set and not _is_on_this_machine(url)
+
+
 def _trust(url: str) -> ssl.SSLContext | bool:
     """Return the machine's own certificates, a company's included; httpx's where there are none."""
     if not url.lower().startswith("https:"):
-        return True
+        return False  # no TLS will be spoken; reading all certificates would cost the first request
     paths = ssl.get_default_verify_paths()
     if sys.platform == "linux" and not (paths.cafile or paths.capath):
         return True
