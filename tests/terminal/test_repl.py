@@ -190,10 +190,14 @@ def test_a_command_of_ones_own_runs_and_the_model_sees_it(screen):
     screen.wait_for("Run ls -l · exit 0")
     screen.type("hello")
     screen.wait_for("You said: I ran this in the terminal: ls -l")
+    screen.wait_for(lambda: "esc to cancel" not in screen.text())
     screen.type("!long")
     screen.wait_for("output of long")
+    screen.type("and what now?")
+    screen.wait_for("⏎ and what now?")
     screen.send(ESC)
     screen.wait_for("Cancelled.")
+    screen.wait_for("and what now?\nAUTO")
 
 
 def test_broken_bytes_become_replacement_characters(screen):

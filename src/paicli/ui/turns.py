@@ -72,9 +72,12 @@ class Turns:
             self.say(Note(commands.unknown_text(what), "error"))
         elif isinstance(what, commands.Call):
             if self.is_busy and not what.command.during_task:
-                return t("terminal.not_during_task", name=what.command.name)
+                return t("terminal.not_during_task", name=f"/{what.command.name}")
             self._echo(shown)
-            self._command = asyncio.create_task(self._run_command(what))
+            if what.command.during_task:
+                self._command = asyncio.create_task(self._run_command(what))
+            else:
+                self._start(self._run_alone(what))
         elif whole.startswith("!") and self.actions.run_command is not None:
             if self.is_busy:
                 return t("terminal.not_during_task", name="!")
@@ -137,17 +140,36 @@ class Turns:
             _log.exception("command /%s", call.command.name)
             self.say(Note(t("terminal.bug"), "error"))
 
+    async def _run_alone(self, call: commands.Call) -> None:
+        """Run a command that nothing else runs beside; it can be stopped like a turn."""
+        running = self._run = asyncio.create_task(self._run_command(call))
+        go_on = True
+        try:
+            await running
+        except asyncio.CancelledError:
+            go_on = False
+            self.say(Note(t("terminal.cancelled"), "warning"))
+        finally:
+            if self._run is running:
+                self._run = None
+        if self._turns is asyncio.current_task():
+            await self._send_waiting(go_on=go_on)
+
     async def _take_turns(self, text: str, run: RunTurn) -> None:
-        """Run a turn, and then one for what was typed meanwhile and the agent did not take."""
         result = await self._one_turn(text, run)
+        await self._send_waiting(go_on=result.status == "done")
+
+    async def _send_waiting(self, *, go_on: bool) -> None:
+        """Run a turn for what was typed meanwhile and nobody took; give it back after a failure."""
         while waiting := self.terminal.pending.take_all_back():
-            if result.status != "done":
+            if not go_on:
                 self.not_sent(waiting)
                 return
             for message in waiting:
                 self._echo(message.shown)
             text = "\n\n".join(message.sent for message in waiting)
             result = await self._one_turn(text, self.agent.run)
+            go_on = result.status == "done"
 
     async def _run_own(
         self, command: str, run: Callable[[str, Tell], Awaitable[ToolOutput]]
@@ -188,6 +210,7 @@ class Turns:
             self._seen_by_model.append(
                 f"I ran this in the terminal: {command}\n{wrap('execute_command', output.text)}"
             )
+        await self._send_waiting(go_on=ending.status == "done")
 
     async def _one_turn(self, text: str, run: RunTurn) -> TurnResult:
         self.terminal.renderer.start_turn()
