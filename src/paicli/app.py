@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -187,10 +187,16 @@ async def _headless(
 
 
 def _run_terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+    if options.resume == "":
+        from paicli.ui.choose_session import choose_session
+
+        summaries = SessionStore(settings.home, settings.root).summaries()
+        options = replace(options, resume=choose_session(summaries))
     return asyncio.run(_terminal(options, settings, warnings))
 
 
 async def _terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+    from paicli.ui.choose_session import resumed_remarks
     from paicli.ui.plan_command import plan_command
     from paicli.ui.plan_review import PlanPerson
     from paicli.ui.repl import run_repl
@@ -208,6 +214,7 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     rig = assemble(options, settings, profile, terminal.on_event, plans, person, (steering,))
     if left := rig.interrupted_plan("plan.offer"):
         notices.append(left)
+    remarks = [Note(text) for text in resumed_remarks(rig.session)]
     sessions = SessionCommands(
         rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
     )
@@ -218,7 +225,7 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
             terminal,
             options.prompt,
             more_commands=(*sessions.commands(), plan_command(rig.planner)),
-            notices=[Note(text, "warning") for text in notices],
+            notices=[*(Note(text, "warning") for text in notices), *remarks],
         )
     finally:
         await rig.close()
