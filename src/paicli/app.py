@@ -38,6 +38,7 @@ from paicli.policy.classifier import ApprovalClassifier
 from paicli.policy.path_guard import PathGuard
 from paicli.policy.permissions import Permissions
 from paicli.policy.sandbox import CommandSandbox
+from paicli.policy.trust import Trust
 from paicli.session.store import Session, SessionStore
 from paicli.text import visible
 from paicli.tools.base import Tell, Tool, ToolOutput
@@ -68,6 +69,7 @@ class Options:
     root: Path = Path()
     continue_newest: bool = False
     resume: str | None = None
+    allow: tuple[str, ...] = ()
     demo: bool = False
 
 
@@ -82,6 +84,7 @@ class Rig:
     store: SessionStore
     processes: Processes
     results: ResultStore
+    classifier: ApprovalClassifier
     shell: Tool[ExecuteCommandParameters]
     closing: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -102,11 +105,12 @@ class Rig:
 
     def use_model(self, profile: ModelProfile) -> None:
         """Go on with another model; the conversation stays."""
-        old = self.agent.client
+        for old in (self.agent.client, self.classifier):
+            self.closing.append(asyncio.create_task(old.aclose()))
         self.agent.client = _client(profile, self.settings)
-        self.agent.approval.classifier = _classifier(self.agent.client, self.settings)
+        self.classifier = _classifier(self.agent.client, self.settings)
+        self.agent.approval.classifier = self.classifier
         self.results.fit(profile.context_window)
-        self.closing.append(asyncio.ensure_future(old.aclose()))
 
     def interrupted_plan(self, key: str) -> str:
         """Return the words of `key` about a plan that this session left in the middle, or nothing."""
@@ -127,12 +131,14 @@ class Rig:
         """End every process, the connections and the session file."""
         self.processes.end_all()
         self.session.ledger.close()
-        await asyncio.gather(self.agent.client.aclose(), *self.closing)
+        await asyncio.gather(self.agent.client.aclose(), self.classifier.aclose(), *self.closing)
 
 
 def run(options: Options, overrides: Mapping[str, str]) -> int:
     """Carry out what the command line asks for and return the exit code."""
-    loaded = config.load(options.root, os.environ, overrides)
+    trust = Trust(config.home_directory(os.environ), options.root)
+    trusted = trust.state().trusted if options.headless else _ask_trust(trust)
+    loaded = config.load(options.root, os.environ, overrides, trusted=trusted)
     settings = loaded.settings
     for provider in settings.providers.values():
         secrets.remember(provider.api_key)
@@ -150,6 +156,14 @@ def doctor(root: Path) -> int:
 
     loaded = config.load(root, os.environ, {})
     return report(list(findings(loaded.settings, loaded.warnings)))
+
+
+def _ask_trust(trust: Trust) -> bool:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError(t("terminal.needs_terminal"))
+    from paicli.ui.ask_trust import ask_trust
+
+    return ask_trust(trust)
 
 
 def _run_headless(options: Options, settings: Settings) -> int:
@@ -276,16 +290,17 @@ def assemble(
     shell = shell_tool(settings.root, settings, processes, sandbox)
     tools: list[Any] = [*file_tools(guard), shell]
     client = _client(profile, settings)
+    classifier = _classifier(client, settings)
     approval = Approval(
         options.mode,
         person,
-        _classifier(client, settings),
+        classifier,
         Audit(settings.home, settings.audit_dir),
-        Permissions(settings.home, settings.root),
+        Permissions(settings.home, settings.root, options.allow),
     )
     results = ResultStore(guard, settings.offload_threshold)
     results.fit(profile.context_window)
-    extensions = (ProjectNotes(guard, settings.home, trusted=False), *extensions)
+    extensions = (ProjectNotes(guard, settings.home, trusted=settings.trusted), *extensions)
     for extension in extensions:
         tools += extension.tools()
     agent = Agent(
@@ -308,7 +323,7 @@ def assemble(
         emit,
         settings.plan_max_replans,
     )
-    rig = Rig(settings, agent, planner, session, store, processes, results, shell)
+    rig = Rig(settings, agent, planner, session, store, processes, results, classifier, shell)
     return rig
 
 

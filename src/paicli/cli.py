@@ -82,6 +82,7 @@ def _run(arguments: Sequence[str]) -> int:
         root=_root(parsed.cwd),
         continue_newest=parsed.continue_newest,
         resume=parsed.resume,
+        allow=tuple(parsed.allow),
         demo=parsed.demo,
     )
     overrides = {
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument(
         "-r", "--resume", nargs="?", const="", metavar="ID", help=t("cli.help_resume")
     )
+    add("--allow", action="append", default=[], metavar="COMMAND", help=t("cli.help_allow"))
     add("--max-iterations", metavar="N", help=t("cli.help_iterations"))
     add("--token-budget", metavar="N", help=t("cli.help_tokens"))
     add("--demo", action="store_true", help=t("cli.help_demo"))

@@ -111,6 +111,8 @@ class Settings:
 
     root: Path
     home: Path
+    trusted: bool
+    """The person trusts the folder, so what it brings along counts in full."""
     providers: Mapping[str, ProviderSettings]
     default_provider: str = _variable("PAICLI_PROVIDER", "", _one_of(*PROVIDER_PREFIXES))
     language: str = _variable("PAICLI_LANG", "en", _one_of(*i18n.LANGUAGES))
@@ -249,7 +251,9 @@ def load(
                     )
                 ) from None
     values.setdefault("default_provider", _saved_provider(config))
-    settings = Settings(root=project, home=home, providers=_providers(find, config), **values)
+    settings = Settings(
+        root=project, home=home, trusted=trusted, providers=_providers(find, config), **values
+    )
     return Loaded(settings, tuple(warnings))
 
 

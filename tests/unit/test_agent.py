@@ -112,7 +112,7 @@ def agent_with(client, *tools, approval=None, extensions=(), root=Path("/nowhere
     events = []
     registry = ToolRegistry(tools or [tool("look", Effect.READ, sees)], Plain())
     conversation = Conversation(Nowhere())
-    settings = Settings(root=root, home=root, providers={}, **settings)
+    settings = Settings(root=root, home=root, trusted=False, providers={}, **settings)
     agent = Agent(
         client, registry, approval or Says(), conversation, settings, events.append, extensions
     )

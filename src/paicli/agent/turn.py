@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from paicli.agent.budget import AgentBudget
 from paicli.agent.events import TurnResult
 from paicli.agent.runaway import RunawayGuard
-from paicli.errors import ModelError, ModelUnreachable, StreamInterrupted
+from paicli.errors import ModelError, ModelUnreachable
 from paicli.llm.messages import Usage
 
 
@@ -47,5 +47,5 @@ class Turn:
 
     def failed(self, error: ModelError) -> TurnResult:
         """Return the result of a turn that the model could not carry on."""
-        passing = isinstance(error, ModelUnreachable | StreamInterrupted) or error.retryable
+        passing = isinstance(error, ModelUnreachable) or error.retryable
         return self.result("error", error=str(error), exit_code=75 if passing else 1)
