@@ -510,3 +510,21 @@ def test_the_history_is_there_again(tmp_path):
         screen.wait_for(lambda: "I-search" not in screen.text() or "fir" in screen.text())
         screen.send(ENTER)
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
+
+
+def test_a_question_calls_when_another_window_is_in_front():
+    with Screen(STAGE, STAGE_NOTIFY="desktop") as screen:
+        screen.wait_for("AUTO")
+        screen.send("\x1b[O")
+        screen.type("ask")
+        screen.wait_for("[y/N]")
+        screen.wait_for(lambda: b"\x1b]9;" in screen.raw)
+        screen.send("\x1b[I")
+        screen.watch(0.5)
+        screen.send(ENTER)
+        screen.wait_for("verdict False")
+        assert screen.raw.count(b"\x1b]9;") == 1
+        assert f"{PROMPT} ask" in screen.text()
+        screen.send(CTRL_D)
+        screen.exit_code()
+        assert b"\x1b[?1004l" in screen.raw
