@@ -94,7 +94,7 @@ def steps(at: Place) -> Iterator[Figure]:
             after - before
             for before, after in zip(server.answered, server.arrived[1:], strict=False)
         ]
-        return statistics.median(gaps[max(0, step - 10) : step + 5]) * 1000
+        return statistics.median(gaps[step - 6 : step + 5]) * 1000
 
     with Server(reply) as server:
         at.run(*floor("stream", server.url, "60"), server=server)

@@ -54,13 +54,13 @@ class Folder:
     def execute_command(self, command):
         self.commands.append(command)
         if "javac" in command and not self.javac:
-            return "exit code: 1\n"
+            return "Exit code: 1 (0.0 s)\n(no output)"
         if "javac" in command:
-            return "exit code: 0\nHello World"
+            return "Exit code: 0 (0.9 s)\nHello World"
         ran = subprocess.run(
             command, shell=True, check=False, cwd=self.root, capture_output=True, text=True
         )
-        return f"exit code: {ran.returncode}\n{ran.stdout}{ran.stderr}"
+        return f"Exit code: {ran.returncode} (0.1 s)\n{ran.stdout}{ran.stderr}"
 
 
 def talk(folder, words, messages=None, limit=12):

@@ -95,8 +95,9 @@ class _Result:
 
     @property
     def output(self) -> str:
-        lines = [line for line in self.text.splitlines() if not _EXIT_CODE.search(line)]
-        return "\n".join(lines).strip()
+        head, _, rest = self.text.partition("\n")
+        printed = rest if _EXIT_CODE.search(head) else self.text
+        return printed.strip().removeprefix("(no output)")
 
     @property
     def reason(self) -> str:

@@ -33,7 +33,7 @@ from paicli.agent.plan import Plan
 from paicli.agent.plan_report import begun_line, outcome_line, plan_text
 from paicli.i18n import t
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
-from paicli.text import clean, one_line, visible
+from paicli.text import clean, cut, one_line, visible
 
 FORMATS = ("text", "json", "stream-json")
 
@@ -103,7 +103,9 @@ class Headless:
                 if self._format == "text":
                     self._err.write(visible(response.content).strip("\n") + "\n")
             case ToolCalled():
-                self._remark(f"· {one_line(event.name)} {one_line(event.subject)}".rstrip())
+                self._remark(
+                    f"· {one_line(event.name)} {cut(one_line(event.subject), 200)}".rstrip()
+                )
             case ToolFinished(result) if not result.ok:
                 self._remark(f"  ✗ {one_line(result.summary or result.name)}")
             case Notice() | Retrying() | PlanStarted() | TaskStarted() | TaskFinished():
