@@ -312,7 +312,7 @@ def assemble(
         emit,
         extensions,
     )
-    looks = shell_tool(settings.root, settings, processes, sandbox, keeps_output=False)
+    looks = shell_tool(settings.root, settings, processes, sandbox, leaves_no_trace=True)
     reading = [*(tool for tool in tools if tool.effect is Effect.READ), looks]
     planner = Planner(
         agent,

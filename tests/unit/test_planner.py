@@ -157,7 +157,9 @@ class Stage:
         self.model, self.events, self.changed = model, [], []
         self.store = SessionStore(tmp_path / "home", tmp_path)
         self.session = session or self.store.create("m")
-        settings = Settings(root=tmp_path, home=tmp_path / "home", providers={}, **settings)
+        settings = Settings(
+            root=tmp_path, home=tmp_path / "home", providers={}, trusted=False, **settings
+        )
 
         async def look(parameters, tell):
             return ToolOutput(f"saw {parameters.what}")

@@ -209,6 +209,7 @@ class Request:
             if self._aside is not None:
                 self._tell("[PaiCLI] The user stopped the planning. Nothing was changed.")
             return self._crew.result("cancelled", exit_code=130)
+        self._emit(ReplyFinished(ChatResponse()))  # of the task that broke off
         execution.stop()
         self._journal.over(Status.CANCELLED)
         last = execution.runs[-1]

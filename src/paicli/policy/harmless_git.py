@@ -37,7 +37,7 @@ _ACTING_OPTIONS = (
     "output", "output-directory", "ext-diff", "textconv", "open-files-in-pager", "no-index", "contents", "exec",
     "filters", "show-signature", "submodule", "recurse-submodules", "batch-command", "paginate", "ignore-revs-file",
     "exclude-from", "exclude-per-directory", "stdin", "pathspec-from-file", "git-dir", "work-tree", "file",
-    "remerge-diff", "batch", "batch-check",
+    "remerge-diff", "batch", "batch-check", "dirty", "broken",
 )  # fmt: skip
 _ACTING_LETTERS = {
     "grep": "Of",

@@ -84,6 +84,17 @@ def child_environment(environ: Mapping[str, str], keep: str = "") -> dict[str, s
     return environment | _QUIET
 
 
+def _no_index_refresh(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that keep `git diff` from rewriting the index (it ignores GIT_OPTIONAL_LOCKS)."""
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    number = int(count) if count.isdecimal() else 0
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "diff.autoRefreshIndex",
+        f"GIT_CONFIG_VALUE_{number}": "false",
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class _Ending:
     """How a command ended: the shell's status (negative: a signal), or None after a timeout."""
@@ -104,10 +115,10 @@ class _Shell:
         processes: Processes,
         sandbox: CommandSandbox,
         *,
-        keeps_output: bool,
+        leaves_no_trace: bool,
     ) -> None:
         self._root = root
-        self._keeps_output = keeps_output
+        self._leaves_no_trace = leaves_no_trace
         self._settings = settings
         self._processes = processes
         self._sandbox = sandbox
@@ -145,6 +156,8 @@ class _Shell:
         if not self._root.is_dir():
             raise ToolFailed(f"The project folder {self._root} no longer exists.")
         environment = child_environment(os.environ, self._settings.shell_keep_env)
+        if self._leaves_no_trace:
+            environment |= _no_index_refresh(environment)
         launch = self._sandbox.launch(bash, command, environment)
         try:
             return self._processes.start(
@@ -181,7 +194,7 @@ class _Shell:
 
     def _open_file(self) -> tuple[int, str] | None:
         """Make the next file for long output inside the project, where `read_file` can see it."""
-        if not self._keeps_output:
+        if self._leaves_no_trace:
             return None
         folder = self._root / self._folder
         try:
@@ -299,14 +312,15 @@ def shell_tool(
     processes: Processes,
     sandbox: CommandSandbox | None = None,
     *,
-    keeps_output: bool = True,
+    leaves_no_trace: bool = False,
 ) -> Tool[ExecuteCommandParameters]:
     """Return `execute_command` for a project. `processes` is ended by whoever made it.
 
-    `keeps_output` False: of long output only what is shown is kept, and no file is made for it.
+    `leaves_no_trace`, for commands that only read: long output is kept in no file, and git leaves
+    even its index as it is.
     """
     sandbox = sandbox or CommandSandbox(root, settings.command_sandbox)
-    shell = _Shell(root, settings, processes, sandbox, keeps_output=keeps_output)
+    shell = _Shell(root, settings, processes, sandbox, leaves_no_trace=leaves_no_trace)
     guard = CommandGuard(root)
 
     def refuse(parameters: ExecuteCommandParameters) -> str | None:
