@@ -49,7 +49,7 @@ from paicli.tools.results import ResultStore
 from paicli.tools.shell import ExecuteCommandParameters, shell_tool
 from paicli.ui.actions import Actions
 from paicli.ui.headless import Headless
-from paicli.ui.models import model_info, model_names, model_table
+from paicli.ui.models import Models
 from paicli.ui.piped import read_piped_stdin
 
 _LOG_BYTES = 2_000_000
@@ -246,13 +246,11 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
 
 
 def _actions(rig: Rig, settings: Settings) -> Actions:
-    def switch_model(choice: str) -> ModelProfile:
-        fresh = config.load(settings.root, os.environ, {}).settings
-        profile = providers.select(fresh, choice)
-        if profile is None:
-            raise ConfigError(t("cli.no_model"))
-        rig.use_model(profile)
-        return profile
+    models = Models(
+        lambda: config.load(settings.root, os.environ, {}, trusted=settings.trusted).settings,
+        lambda: rig.client.profile,
+        rig.use_model,
+    )
 
     async def run_command(command: str, tell: Tell) -> ToolOutput:
         return await rig.shell.run(ExecuteCommandParameters(command=command), tell)
@@ -260,10 +258,8 @@ def _actions(rig: Rig, settings: Settings) -> Actions:
     return Actions(
         root=settings.root,
         home=settings.home,
-        switch_model=switch_model,
-        list_models=lambda: model_table(settings, rig.agent.client.profile),
-        describe_model=lambda: model_info(rig.agent.client.profile),
-        model_names=lambda: model_names(settings),
+        model=models.answer,
+        model_names=models.names,
         new_conversation=rig.new_conversation,
         run_command=run_command,
         editing=settings.editing,

@@ -225,13 +225,15 @@ async def run_own(command, tell):
     return ToolOutput(f"output of {command}\n", summary="exit 0")
 
 
+async def model(argument):
+    return [Table(("Model", "Window"), (("fake-model", "128k"),))]
+
+
 def actions(root):
     return Actions(
         root=root,
         home=Path(tempfile.mkdtemp()),
-        switch_model=lambda choice: FakeProfile(model=choice),
-        list_models=lambda: Table(("Model", "Window"), (("fake-model", "128k"),)),
-        describe_model=lambda: Table(("Model", "Window"), (("fake-model", "128k"),)),
+        model=model,
         model_names=lambda: ("fake-model", "other/model"),
         new_conversation=lambda: None,
         cost=lambda usage: "¥0.01" if usage.input else "",

@@ -82,11 +82,8 @@ class Screen(Protocol):
 class Actions:
     """The program's side of the slash commands.
 
-    `root` is the project folder, `home` PaiCLI's own. `switch_model(choice)` reads the
-    settings anew, changes the agent's client and returns the new profile; it raises PaiCliError for
-    a choice that is none. `list_models` and
-    `describe_model` give what `/model list` and `/model info` show, `model_names` what completion
-    offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
+    `root` is the project folder, `home` PaiCLI's own. `model` carries out `/model ARGUMENT` and gives
+    what to show, `model_names` what completion offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
     empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
     `run_command` runs a shell command of the person's own (`!command`); it raises PaiCliError.
     `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
@@ -95,9 +92,7 @@ class Actions:
 
     root: Path
     home: Path
-    switch_model: Callable[[str], Profile]
-    list_models: Callable[[], Display]
-    describe_model: Callable[[], Display]
+    model: Callable[[str], Awaitable[Sequence[Display]]]
     model_names: Callable[[], Sequence[str]]
     new_conversation: Callable[[], None]
     cost: Callable[[Usage], str] = field(default=lambda _: "")

@@ -128,19 +128,7 @@ async def _help(at: Setting, _argument: str) -> None:
 
 
 async def _model(at: Setting, argument: str) -> None:
-    if argument in ("", "info"):
-        at.screen.say(at.actions.describe_model())
-    elif argument == "list":
-        at.screen.say(at.actions.list_models())
-    else:
-        try:
-            profile = at.actions.switch_model(argument)
-        except PaiCliError as error:
-            at.screen.say(Note(str(error), "error"))
-            return
-        at.screen.say(
-            Note(t("command.model_switched", provider=profile.provider, model=profile.model))
-        )
+    at.screen.say(*await at.actions.model(argument))
 
 
 async def _key(at: Setting, _argument: str) -> None:
@@ -232,10 +220,10 @@ BUILT_IN = (
     Command("help", "", "command.help", _help, during_task=True, aliases=("?",)),
     Command(
         "model",
-        "[list|info|MODEL]",
+        "[list|info|refresh|add|MODEL]",
         "command.model",
         _model,
-        choices=lambda actions: ("list", "info", *actions.model_names()),
+        choices=lambda actions: ("list", "info", "refresh", "add", *actions.model_names()),
     ),
     Command(
         "mode",
