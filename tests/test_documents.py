@@ -11,6 +11,9 @@ import pytest
 from paicli import i18n
 from paicli.config import Settings
 from paicli.ui.commands import BUILT_IN
+from paicli.ui.plan_command import plan_command
+from paicli.ui.safety_commands import SafetyCommands
+from paicli.ui.session_commands import SessionCommands
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "paicli"
@@ -40,7 +43,14 @@ def test_env_example_changes_nothing_when_it_is_copied():
 def test_the_readme_lists_the_commands_that_exist(name):
     rows = re.findall(r"^\| `(/[^`]*)` \|", read(name), re.M)
     listed = [row.replace("\\|", "|") for row in rows]
-    commands = sorted(BUILT_IN, key=lambda command: command.name)
+    unwired = [None] * 5
+    commands = [
+        *BUILT_IN,
+        *SessionCommands(*unwired).commands(),
+        *SafetyCommands(*unwired).commands(),
+        plan_command(None),
+    ]
+    commands.sort(key=lambda command: command.name)
     assert listed == [f"/{c.name} {c.arguments}".rstrip() for c in commands]
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from paicli import config, secrets
+from paicli import config, log, secrets
 from paicli.agent.agent import Agent
 from paicli.agent.events import Emit, Notice, TurnResult
 from paicli.agent.extension import Extension
@@ -52,9 +50,6 @@ from paicli.ui.headless import Headless
 from paicli.ui.models import Models
 from paicli.ui.piped import read_piped_stdin
 
-_LOG_BYTES = 2_000_000
-_LOG_FILES = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -83,6 +78,7 @@ class Rig:
     session: Session
     store: SessionStore
     processes: Processes
+    sandbox: CommandSandbox
     results: ResultStore
     classifier: ApprovalClassifier
     shell: Tool[ExecuteCommandParameters]
@@ -142,7 +138,7 @@ def run(options: Options, overrides: Mapping[str, str]) -> int:
     settings = loaded.settings
     for provider in settings.providers.values():
         secrets.remember(provider.api_key)
-    _start_log(settings)
+    log.start(settings)
     if options.headless:
         for warning in loaded.warnings:
             _to_stderr(warning)
@@ -214,6 +210,7 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     from paicli.ui.plan_command import plan_command
     from paicli.ui.plan_review import PlanPerson
     from paicli.ui.repl import run_repl
+    from paicli.ui.safety_commands import SafetyCommands
     from paicli.ui.session_commands import SessionCommands
     from paicli.ui.terminal import Terminal
 
@@ -232,13 +229,24 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     sessions = SessionCommands(
         rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
     )
+    safety = SafetyCommands(
+        rig.approval.permissions,
+        rig.approval.audit,
+        rig.processes,
+        rig.sandbox,
+        Trust(settings.home, settings.root),
+    )
     try:
         return await run_repl(
             rig,
             _actions(rig, settings),
             terminal,
             options.prompt,
-            more_commands=(*sessions.commands(), plan_command(rig.planner)),
+            more_commands=(
+                *sessions.commands(),
+                *safety.commands(),
+                plan_command(rig.planner),
+            ),
             notices=[*(Note(text, "warning") for text in notices), *remarks],
         )
     finally:
@@ -319,7 +327,9 @@ def assemble(
         emit,
         settings.plan_max_replans,
     )
-    rig = Rig(settings, agent, planner, session, store, processes, results, classifier, shell)
+    rig = Rig(
+        settings, agent, planner, session, store, processes, sandbox, results, classifier, shell
+    )
     return rig
 
 
@@ -355,32 +365,6 @@ def _demo_profile() -> ModelProfile:
 def _classifier(client: ChatClient, settings: Settings) -> ApprovalClassifier:
     review = providers.for_review(client.profile, settings.classifier_model)
     return ApprovalClassifier(_client(review, settings))
-
-
-def _start_log(settings: Settings) -> None:
-    """Log to `logs/paicli.log` under PaiCLI's own folder, without secrets; silently not when it cannot."""
-    logger = logging.getLogger("paicli")
-    logger.setLevel(settings.log_level.upper())
-    logger.propagate = False
-    folder = settings.home / "logs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler: logging.Handler = RotatingFileHandler(
-            folder / "paicli.log",
-            maxBytes=_LOG_BYTES,
-            backupCount=_LOG_FILES,
-            delay=True,
-            encoding="utf-8",
-        )
-    except OSError:
-        handler = logging.NullHandler()
-    handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger.addHandler(handler)
-
-
-class _Redacting(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return secrets.redact(super().format(record))
 
 
 def _to_stderr(line: str) -> None:

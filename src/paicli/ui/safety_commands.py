@@ -75,7 +75,11 @@ class SafetyCommands:
             (one_line(part.text), t(f"approval.verdict_{part.verdict}"), one_line(part.why))
             for part in self._permissions.explain(command)
         )
-        columns = (t("approval.column_part"), t("approval.column_verdict"), t("approval.column_why"))
+        columns = (
+            t("approval.column_part"),
+            t("approval.column_verdict"),
+            t("approval.column_why"),
+        )
         return Table(columns, rows)
 
     async def _decisions(self, at: Setting, argument: str) -> None:
@@ -118,7 +122,9 @@ class SafetyCommands:
     async def _folder(self, at: Setting, argument: str) -> None:
         if argument == "revoke":
             done = self._trust.revoke()
-            at.screen.say(Note(t("approval.trust_revoked" if done else "approval.trust_not_written")))
+            at.screen.say(
+                Note(t("approval.trust_revoked" if done else "approval.trust_not_written"))
+            )
             return
         state = self._trust.state()
         if not state.covered:
