@@ -34,10 +34,10 @@ def start(model_server, tmp_path):
     """Start PaiCLI in an empty project with the given turns of the model."""
     with contextlib.ExitStack() as stack:
 
-        def started(*turns, options=("--mode", "plan"), rows=30, **environ):
+        def started(*turns, options=("--mode", "plan"), rows=30, server=None, **environ):
             root = tmp_path / "project"
             root.mkdir(exist_ok=True)
-            server = model_server(*turns)
+            server = server or model_server(*turns)
             environ = server.environ() | {"PAICLI_HOME": str(tmp_path / "home")} | environ
             screen = stack.enter_context(
                 Screen("paicli", "-C", str(root), *options, rows=rows, **environ)
@@ -162,7 +162,7 @@ def test_a_long_plan_unfolds(start):
     screen.wait_for(lambda: any(QUESTION in line for line in screen.lines()))
 
 
-def test_one_task_is_planned_in_auto_mode_and_goes_on_after_esc(start):
+def test_one_task_is_planned_in_auto_mode_and_goes_on_in_the_next_session(start):
     gate = Gate()
     screen = start(
         submit(task("a"), task("b", "a")),
@@ -181,7 +181,10 @@ def test_one_task_is_planned_in_auto_mode_and_goes_on_after_esc(start):
     screen.send(ESC)
     screen.wait_for("The plan was stopped: 1 of 2 tasks are done.", 20)
     screen.wait_for("task_2 do b — stopped while it ran", 20)
-    screen.watch(0.6)  # Enter right behind Esc would be Alt+Enter
+    screen.send(CTRL_D)
+    assert screen.exit_code() == 0
+    screen = start(options=("-c",), server=screen.server)
+    screen.wait_for("A plan was interrupted: 1 of 2 tasks are left. /plan goes on with it.")
     screen.type("/plan")
     screen.wait_for("1 of 2 tasks are left", 20)
     screen.wait_for(lambda: any(QUESTION in line for line in screen.lines()), 20)

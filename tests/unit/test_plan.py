@@ -144,10 +144,16 @@ def test_text_that_is_no_plan_says_why(text, message):
     assert str(error.value).startswith(message)
 
 
-def test_a_chain_longer_than_the_stack_is_put_in_order():
-    tasks = [task(f"t{n}", *([f"t{n + 1}"] if n < 4999 else [])) for n in range(5000)]
+def test_a_long_chain_is_put_in_order():
+    tasks = [task(f"t{n}", *([f"t{n + 1}"] if n < 499 else [])) for n in range(500)]
     plan = from_value(plan_of(*tasks))
-    assert [one.id for one in plan.order[:2]] == ["task_5000", "task_4999"]
+    assert [one.id for one in plan.order[:2]] == ["task_500", "task_499"]
+    assert len(plan.batches) == 500
+
+
+def test_a_plan_that_nobody_could_judge_is_refused():
+    with pytest.raises(PlanError, match="501 entries; a plan has at most 500"):
+        from_value(plan_of(*(task(f"t{n}") for n in range(501))))
 
 
 def test_readers_run_together_four_at_most_and_writers_alone():

@@ -83,9 +83,13 @@ class PlanProposed:
 
 @dataclass(frozen=True, slots=True)
 class PlanStarted:
-    """A plan is carried out from here on, in place of the one before it if there was one."""
+    """A plan is carried out from here on, in place of the one before it if there was one.
+
+    `ended`: how many of its tasks had ended before, when an interrupted plan goes on.
+    """
 
     plan: Plan
+    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,11 @@ class Extension:
     A hook that raises is told to the person once and never ends the turn.
     """
 
+    @property
+    def name(self) -> str:
+        """Return what the extension is called when something about it is told."""
+        return type(self).__name__
+
     def tools(self) -> Sequence[Tool[Any]]:
         """Return tools to offer; asked once a session."""
         return ()

@@ -63,7 +63,7 @@ class Hooks:
         try:
             yield
         except Exception:  # noqa: BLE001 - the edge: a feature must not take the turn down
-            name = type(extension).__name__
+            name = extension.name
             _log.exception("extension %s failed", name)
             if name not in self._told:
                 self._told.add(name)

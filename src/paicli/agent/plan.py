@@ -17,6 +17,8 @@ from paicli.errors import PlanError
 from paicli.text import clean
 
 PARALLEL_TASKS = 4
+MOST_TASKS = 500
+"""More is no plan that a person could judge."""
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.S)
 _FENCE = re.compile(r"```[\w-]*")
 _NOT_BLANK = "\x85\xa0\u2007\u202f"
@@ -154,6 +156,8 @@ def from_value(value: object) -> Plan:
         raise PlanError(f"`tasks` must be an array, not {_kind(tasks)}.")
     if not tasks:
         raise PlanError("`tasks` is empty: a plan needs at least one task.")
+    if len(tasks) > MOST_TASKS:
+        raise PlanError(f"`tasks` has {len(tasks)} entries; a plan has at most {MOST_TASKS}.")
     read = [_task(item, place) for place, item in enumerate(tasks)]
     _check_ids(read)
     circle = _circle(read)
@@ -225,7 +229,7 @@ def _circle(tasks: Sequence[Task]) -> list[str]:
 
 
 def _ordered(tasks: Sequence[Task]) -> Iterator[Task]:
-    """Depth first, without recursion: a chain may be longer than Python's stack."""
+    """Depth first, without recursion: a chain may be as long as the plan."""
     by_id = {task.id: task for task in tasks}
     placed: set[str] = set()
     for first in tasks:

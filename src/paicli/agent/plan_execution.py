@@ -66,7 +66,7 @@ class Execution:
     async def run(self, progress: Progress, begun: Set[str] = frozenset()) -> None:
         """Carry out what has not ended yet. `begun`: tasks whose earlier attempt was interrupted."""
         self.runs.append(progress)
-        self._emit(PlanStarted(progress.plan))
+        self._emit(PlanStarted(progress.plan, len(progress.outcomes)))
         for task in progress.skip_dependants():
             self._ended(progress, task)
         while batch := progress.next_batch():

@@ -136,10 +136,10 @@ class Request:
                     return parse(result.text)
                 except PlanError as error:
                     desk.attempts += 1
-                    desk.problem = str(error) if "{" in result.text else "it holds no plan."
+                    desk.problem = str(error) if "{" in result.text else "the answer holds no plan."
                     answer = answer or result.text
             if desk.attempts >= _ATTEMPTS:
-                return self._unusable(desk.problem)
+                return self._unusable(desk.problem, "" if "{" in answer else answer)
             message = plan_prompts.repair(desk.problem, by_call=self._crew.by_call)
 
     def _explorer(self, desk: PlanDesk) -> Agent:
@@ -161,9 +161,12 @@ class Request:
             self._say(answer)
         return self._crew.result("done", answer)
 
-    def _unusable(self, problem: str) -> TurnResult:
-        self._tell(f"[PaiCLI] No plan could be made: {problem} Nothing was changed.")
-        return self._crew.result("error", error=t("plan.unusable", reason=problem), exit_code=1)
+    def _unusable(self, problem: str, said: str) -> TurnResult:
+        """Return the end without a plan; `said` is what the model answered in place of one."""
+        told = f"{said}\n\n[PaiCLI] No plan could be made: {problem} Nothing was changed."
+        self._tell(told.strip())
+        error = t("plan.unusable", reason=problem)
+        return self._crew.result("error", said, error=error, exit_code=1)
 
     async def _carry_out(self, progress: Progress, begun: Set[str] = frozenset()) -> TurnResult:
         self._execution = Execution(

@@ -135,6 +135,11 @@ class WithinTurn(Extension):
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
 
+    @property
+    def name(self) -> str:
+        """Return the extension's own name."""
+        return self._extension.name
+
     def system_prompt(self) -> str:
         """Return what the extension adds to the system prompt."""
         return self._extension.system_prompt()

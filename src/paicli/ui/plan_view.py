@@ -28,8 +28,8 @@ class PlanView:
         match event:
             case PlanProposed():
                 return  # the question about it shows it
-            case PlanStarted(plan):
-                self._plan, self._ended = plan, 0
+            case PlanStarted(plan, ended):
+                self._plan, self._ended = plan, ended
                 self._running.clear()
                 yield Proposed(plan)
             case TaskStarted(task):
