@@ -146,12 +146,19 @@ def run(options: Options, overrides: Mapping[str, str]) -> int:
     return _run_terminal(options, settings, loaded.warnings)
 
 
-def doctor(root: Path) -> int:
-    """Print what is configured and installed; 0 when nothing is broken."""
-    from paicli.ui.doctor import findings, report
+def doctor(root: Path, provider: str) -> int:
+    """Print what is configured, installed and reachable, or what one provider really does.
 
-    loaded = config.load(root, os.environ, {})
-    return report(list(findings(loaded.settings, loaded.warnings)))
+    The exit code is 0 when nothing is broken.
+    """
+    from paicli.ui.doctor import findings, probed, reachable, report
+
+    trust = Trust(config.home_directory(os.environ), root)
+    loaded = config.load(root, os.environ, {}, trusted=trust.state().trusted)
+    if provider:
+        return report(asyncio.run(probed(loaded.settings, provider)))
+    local = findings(loaded.settings, loaded.warnings)
+    return report([*local, *asyncio.run(reachable(loaded.settings))])
 
 
 def _ask_trust(trust: Trust) -> bool:

@@ -60,7 +60,7 @@ def _run(arguments: Sequence[str]) -> int:
 
     if arguments[:1] == ["doctor"]:
         parsed = _doctor_parser().parse_args(arguments[1:])
-        return app.doctor(_root(parsed.cwd))
+        return app.doctor(_root(parsed.cwd), parsed.provider)
     parsed = _parser().parse_args(arguments)
     headless = parsed.print is not None
     prompts = [text for text in (parsed.print, parsed.prompt) if text]
@@ -128,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _doctor_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="paicli doctor", description=t("cli.help_doctor"), add_help=False)
+    parser.add_argument("--provider", default="", metavar="NAME", help=t("cli.help_probe"))
     parser.add_argument("-C", "--cwd", default="", metavar="DIR", help=t("cli.help_cwd"))
     parser.add_argument("-h", "--help", action="help", help=t("cli.help_help"))
     return parser
