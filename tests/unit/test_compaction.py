@@ -165,6 +165,13 @@ def test_thresholds_are_the_originals(window, summarise):
 def test_the_meter_takes_the_providers_count_and_adds_what_is_new():
     meter = ContextMeter()
     messages = work(1)
-    meter.measured(Usage(input=1_000), messages)
+    assert meter.measured(Usage(input=1_000), messages, {}) is False
     new = Message("user", "and now?")
     assert meter.tokens([*messages, new], {}) == 1_000 + estimate_message(new)
+
+
+def test_a_count_far_below_the_text_means_that_the_server_cut_it():
+    meter = ContextMeter()
+    messages = work(10, size=4_000)
+    assert meter.measured(Usage(input=2_048), messages, {}) is True
+    assert meter.tokens(messages, {}) == total(messages)

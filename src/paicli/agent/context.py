@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paicli.llm.local_servers import prompt_was_cut
 from paicli.llm.messages import Message, Usage
 from paicli.llm.tokens import estimate, estimate_message
 
@@ -37,23 +38,35 @@ class ContextMeter:
     def __init__(self) -> None:
         self._counted = 0
         self._tokens = 0
+        self._estimated = 0
         self._measured = False
 
     def reset(self) -> None:
         """Start anew, after the history was rewritten."""
-        self._counted, self._tokens, self._measured = 0, 0, False
+        self._counted, self._tokens, self._estimated, self._measured = 0, 0, 0, False
 
-    def measured(self, usage: Usage, messages: Sequence[Message]) -> None:
-        """Take over what the provider counted for a request that carried all of `messages`."""
-        if usage.input > 0:
-            self._counted, self._tokens, self._measured = len(messages), usage.input, True
+    def measured(
+        self, usage: Usage, messages: Sequence[Message], tools: Mapping[str, bytes]
+    ) -> bool:
+        """Take over what the provider counted for a request that carried all of `messages`.
+
+        Return whether the count shows that the server read only a part of the prompt; such a count
+        says nothing about the conversation's size, so the estimate stays.
+        """
+        self.tokens(messages, tools)
+        cut = prompt_was_cut(self._estimated, usage.input)
+        if usage.input > 0 and not cut:
+            self._tokens, self._measured = usage.input, True
+        return cut
 
     def tokens(self, messages: Sequence[Message], tools: Mapping[str, bytes]) -> int:
         """Return about how many tokens the next request takes."""
         if len(messages) < self._counted:
             self.reset()
         for message in messages[self._counted :]:
-            self._tokens += estimate_message(message)
+            size = estimate_message(message)
+            self._tokens += size
+            self._estimated += size
         self._counted = len(messages)
         if self._measured:
             return self._tokens
