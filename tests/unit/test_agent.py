@@ -436,7 +436,9 @@ async def test_too_long_a_conversation_is_compacted_and_sent_once_more():
         f"## {h}\nx" for h in ("Goal and success criteria", "User requirements and decisions",
                                "Work done and evidence", "Open problems and next step")
     )  # fmt: skip
-    client = Scripted(*[says("a" * 4_000)] * 40, too_long, says(headings), says("it fits now"))
+    client = Scripted(
+        *[ChatResponse("a" * 4_000)] * 40, too_long, says(headings), says("it fits now")
+    )
     client.profile.context_window = 100_000
     agent, events = agent_with(client)
     for i in range(40):

@@ -72,7 +72,6 @@ class Agent:
         self._emit = emit
         self._hooks = Hooks(extensions, emit)
         self._dispatcher = Dispatcher(registry, approval, emit)
-        self._told_cut = False
         self._told_mode = Mode.AUTO if conversation.messages else approval.mode
 
     async def run(self, text: str, submitted: str | None = None) -> TurnResult:
@@ -141,18 +140,12 @@ class Agent:
             response = await self._request(turn, tools)
         turn.shown.clear()
         if response.usage is not None:
-            self._told_cut = self._told_cut or self._prompt_was_cut(response.usage, tools)
+            self.compactor.measured(response.usage, self.conversation, tools)
             self.cache.answered(response.usage)
             turn.spend(response.usage)
             self._emit(UsageReported(response.usage, turn.usage))
         self._emit(ReplyFinished(response))
         return response
-
-    def _prompt_was_cut(self, usage: Usage, tools: Mapping[str, bytes]) -> bool:
-        cut = self.compactor.meter.measured(usage, self.conversation.messages, tools)
-        if cut:
-            self._emit(Notice("prompt_cut", t("agent.prompt_cut", tokens=usage.input)))
-        return cut
 
     async def _request(self, turn: Turn, tools: Mapping[str, bytes]) -> ChatResponse:
         turn.shown.clear()

@@ -69,6 +69,16 @@ class Compactor:
         self.meter = ContextMeter()
         self._emit = emit
         self._failed_at = 0
+        self._told_cut = False
+
+    def measured(
+        self, usage: Usage, conversation: Conversation, tools: Mapping[str, bytes]
+    ) -> None:
+        """Take over the provider's count; tell the person once when it read only a part."""
+        cut = self.meter.measured(usage, conversation.messages, tools)
+        if cut and not self._told_cut:
+            self._told_cut = True
+            self._emit(Notice("prompt_cut", t("agent.prompt_cut", tokens=usage.input)))
 
     async def fit(
         self,
