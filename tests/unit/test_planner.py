@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import Field
 
 from paicli.agent.agent import Agent
@@ -673,3 +677,68 @@ def test_in_ask_mode_tasks_ask(tmp_path):
     stage.agent.approval.mode = Mode.ASK
     stage.run("go")
     assert stage.changed == []  # nobody is there to be asked
+
+
+# Random plans
+
+
+@st.composite
+def random_tasks(draw):
+    count = draw(st.integers(1, 9))
+    kinds = st.sampled_from(["FILE_READ", "FILE_WRITE", "ANALYSIS", "COMMAND", "other"])
+    return [
+        task(
+            f"t{n}",
+            *(
+                draw(st.lists(st.sampled_from([f"t{m}" for m in range(n)]), max_size=3))
+                if n
+                else ()
+            ),
+            kind=draw(kinds),
+        )
+        for n in range(count)
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_tasks(), st.sets(st.integers(1, 9)), st.integers(1, 12))
+def test_whatever_fails_or_stops_every_task_ends_once(tasks, failing, stops_at):
+    running, together, begun = set(), [], []
+
+    async def work(messages):
+        told = next(m.content for m in messages if m.role == "user")
+        id_ = told.split("## Your task: ")[1].split()[0]
+        running.add(id_)
+        begun.append(id_)
+        together.append(set(running))
+        if len(begun) == stops_at:
+            run.cancel()
+        try:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        finally:
+            running.discard(id_)
+        return finish(int(id_[5:]) not in failing, f"result of {id_}")
+
+    async def play(stage):
+        nonlocal run
+        run = asyncio.create_task(stage.planner.run("go"))
+        return await run
+
+    run = None
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model([submit(*tasks)], {f"task_{n}": work for n in range(1, 10)})
+        stage = Stage(Path(folder), model, plan_max_replans=0)
+        result = asyncio.run(play(stage))
+        plan = stage.of(PlanStarted)[0].plan
+        ids = [one.id for one in plan.tasks]
+        ended = [event.task.id for event in stage.of(TaskFinished)]
+        assert len(ended) == len(set(ended))
+        assert (sorted(ended) == sorted(ids)) or result.status == "cancelled"
+        for group in together:
+            assert len(group) == 1 or all(plan.task(id_).only_reads for id_ in group)
+        lines = [line for line in result.text.split("\n") if line.startswith("- ")]
+        assert sorted(line.split()[2] for line in lines) == sorted(ids)
+        left = stage.planner.unfinished()
+        unended = [id_ for id_ in ids if id_ not in ended]
+        assert (left.left if left else 0) == len(unended)
