@@ -437,7 +437,7 @@ async def test_too_long_a_conversation_is_compacted_and_sent_once_more():
                                "Work done and evidence", "Open problems and next step")
     )  # fmt: skip
     client = Scripted(
-        *[ChatResponse("a" * 4_000)] * 40, too_long, says(headings), says("it fits now")
+        *[ChatResponse("a" * 4_000)] * 40, too_long, says(headings), ChatResponse("it fits now")
     )
     client.profile.context_window = 100_000
     agent, events = agent_with(client)
