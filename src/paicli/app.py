@@ -133,7 +133,8 @@ class Rig:
 def run(options: Options, overrides: Mapping[str, str]) -> int:
     """Carry out what the command line asks for and return the exit code."""
     trust = Trust(config.home_directory(os.environ), options.root)
-    trusted = trust.state().trusted if options.headless else _ask_trust(trust)
+    state = trust.state()
+    trusted = state.trusted if options.headless else _ask_trust(trust)
     loaded = config.load(options.root, os.environ, overrides, trusted=trusted)
     settings = loaded.settings
     for provider in settings.providers.values():
@@ -142,6 +143,8 @@ def run(options: Options, overrides: Mapping[str, str]) -> int:
     if options.headless:
         for warning in loaded.warnings:
             _to_stderr(warning)
+        if ignored := [name for name in state.covered if name != ".env" and not trusted]:
+            _to_stderr(t("approval.trust_ignored", names=", ".join(ignored[:12])))
         return _run_headless(options, settings)
     return _run_terminal(options, settings, loaded.warnings)
 
