@@ -346,7 +346,11 @@ def test_before_the_yes_no_byte_on_disk_changes(project, model_server):
     assert {tool.name for tool in file_tools(None)} <= {wanted.name for wanted in calls}
     batches = [calls[start : start + 12] for start in range(0, len(calls), 12)]
     server = model_server(*(ask(*batch) for batch in batches), submit(task("a")))
-    ended = project.run(server, "-p", GOAL, "--mode", "plan", "--output-format", "stream-json")
+    ended = project.run(
+        server,
+        *("-p", GOAL, "--mode", "plan", "--output-format", "stream-json"),
+        PAICLI_CONTEXT_WINDOW="1000000",  # all of it without a summary
+    )
     assert project.tree() == before
     assert ended.returncode == 0
     assert server.review_requests == []

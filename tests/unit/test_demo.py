@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from paicli import config, i18n
-from paicli.llm import demo, demo_script
+from paicli.agent.plan import from_value
+from paicli.llm import demo, demo_plan, demo_script
 from paicli.llm.client import ChatClient
 from paicli.llm.demo_script import answer
 from paicli.llm.messages import Message
@@ -282,3 +283,54 @@ def test_what_it_says_exists_in_both_languages():
     assert {k for k in i18n.load("en") if k.startswith("demo.")} == {
         k for k in i18n.load("zh") if k.startswith("demo.")
     }
+
+
+# In plan mode
+
+
+def plan_request(content, *later):
+    tools = [{"type": "function", "function": {"name": "submit_plan"}}]
+    return {"tools": tools, "messages": [{"role": "user", "content": content}, *later]}
+
+
+def looked(call):
+    return (
+        {"role": "assistant", "tool_calls": [{"id": "c"}], "content": None},
+        {"role": "tool", "tool_call_id": "c", "content": "1. demo/hello.py"},
+    )
+
+
+def test_it_looks_and_then_plans():
+    asked = f"{EN}\n\n[PaiCLI] Plan mode: make a plan.\n\nMore."
+    (look,) = demo_plan.answer(plan_request(asked)).calls
+    assert look.name == "glob_files"
+    (submit,) = demo_plan.answer(plan_request(asked, *looked(look))).calls
+    plan = from_value(submit.arguments)
+    assert [task.description for task in plan.order] == ["Read Hello.java", EN]
+
+
+def test_what_it_cannot_do_it_says_in_place_of_a_plan():
+    said = demo_plan.answer(plan_request("write a browser\n\n[PaiCLI] Plan mode: x"))
+    assert said.calls == ()
+    assert said.text
+    repair = {"role": "user", "content": "[PaiCLI] That was no usable plan: none."}
+    again = plan_request("write a browser", {"role": "assistant", "content": "no"}, repair)
+    assert demo_plan.answer(again).text == "ANSWERED"
+
+
+def test_a_task_ends_with_its_judgement():
+    told = f"[PaiCLI] You carry out one task.\n\n## The user's request\nx\n\n## Your task: task_1 (FILE_READ)\n{EN}\n\nDo it."
+    tools = [
+        {"type": "function", "function": {"name": name}} for name in ("finish_task", "read_file")
+    ]
+    request = {"tools": tools, "messages": [{"role": "user", "content": told}]}
+    (first,) = demo_plan.answer(request).calls
+    assert first.name == "read_file"
+    missing = (
+        {"role": "assistant", "tool_calls": [{"id": "c"}], "content": None},
+        {"role": "tool", "tool_call_id": "c", "content": "Cancelled by the user."},
+    )
+    request["messages"] += missing
+    (last,) = demo_plan.answer(request).calls
+    assert last.name == "finish_task"
+    assert last.arguments["ok"] is True

@@ -13,7 +13,8 @@ from itertools import cycle
 
 import httpx
 
-from paicli.llm.demo_script import Reply, answer
+from paicli.llm.demo_plan import answer
+from paicli.llm.demo_script import Reply
 from paicli.llm.providers import ModelProfile
 
 MODEL = "demo"
