@@ -11,6 +11,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from paicli import i18n
+from paicli.git import git_branch
 from paicli.llm.messages import Usage
 from paicli.policy.approval import Effect, ReviewRequest
 from paicli.text import width
@@ -22,7 +23,7 @@ from paicli.ui.mentions import attached
 from paicli.ui.pastes import Pastes
 from paicli.ui.pending import PendingInput, Typed
 from paicli.ui.question import QUIET
-from paicli.ui.statusbar import Status, amount, bar, git_branch, short_folder
+from paicli.ui.statusbar import Status, amount, bar, short_folder
 from tests.terminal.stage import actions
 
 FULL = Status(

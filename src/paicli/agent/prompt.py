@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from paicli.git import git_branch
 from paicli.policy.approval import Mode
 from paicli.text import clean, one_line
 
@@ -36,22 +37,3 @@ def _environment(root: Path) -> list[tuple[str, str]]:
     if branch := git_branch(root):
         facts.append(("git branch", one_line(branch)))
     return facts
-
-
-def git_branch(root: Path) -> str:
-    """Return the checked-out branch, or the short commit when detached; empty without git.
-
-    Reads `.git` itself: starting git costs more than the whole prompt.
-    """
-    for folder in (root, *root.parents):
-        entry = folder / ".git"
-        try:
-            if entry.is_file():
-                entry = folder / entry.read_text(errors="replace").removeprefix("gitdir:").strip()
-            elif not entry.is_dir():
-                continue
-            head = (entry / "HEAD").read_text(errors="replace").strip()
-        except OSError:
-            return ""
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:12]
-    return ""

@@ -140,31 +140,18 @@ class ToolRegistry:
 
     def failed(self, call: ToolCall, message: str, seconds: float = 0.0) -> ToolResult:
         """Return the result of a call that could not be carried out."""
-        summary = t("tool.failed")
-        content = wrap(call.name, f"Error: {message}")
-        note = Note(message, "error")
-        return ToolResult(
-            call.id,
-            call.name,
-            ok=False,
-            content=content,
-            summary=summary,
-            display=note,
+        return replace(
+            _without_success(call, f"Error: {message}", t("tool.failed")),
+            display=Note(message, "error"),
             seconds=seconds,
         )
 
     def refused(self, call: ToolCall, reason: str) -> ToolResult:
         """Return the result of a call that a guard or a reviewer refused."""
-        summary = t("tool.refused")
-        content = wrap(call.name, f"Refused, nothing was done: {reason}")
-        note = Note(reason, "warning")
-        return ToolResult(
-            call.id,
-            call.name,
-            ok=False,
-            content=content,
-            summary=summary,
-            display=note,
+        text = f"Refused, nothing was done: {reason}"
+        return replace(
+            _without_success(call, text, t("tool.refused")),
+            display=Note(reason, "warning"),
             refused=True,
         )
 
@@ -173,11 +160,11 @@ class ToolRegistry:
         text = "Cancelled by the user."
         if started and self.effect(call.name) is not Effect.READ:
             text += " It may have taken effect in part: check before you rely on it."
-        summary = t("tool.cancelled")
-        content = wrap(call.name, text)
-        return ToolResult(
-            call.id, call.name, ok=False, content=content, summary=summary, cancelled=True
-        )
+        return replace(_without_success(call, text, t("tool.cancelled")), cancelled=True)
+
+
+def _without_success(call: ToolCall, text: str, summary: str) -> ToolResult:
+    return ToolResult(call.id, call.name, ok=False, content=wrap(call.name, text), summary=summary)
 
 
 def _cleaned(value: Any) -> Any:

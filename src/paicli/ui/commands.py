@@ -10,13 +10,14 @@ from functools import partial
 from paicli import __version__, i18n
 from paicli.display import Code, Note, Table
 from paicli.errors import PaiCliError
+from paicli.git import git_branch
 from paicli.i18n import t
 from paicli.policy.approval import Mode
 from paicli.text import one_line
 from paicli.ui import init
 from paicli.ui.actions import Actions, RunsTurns, Screen
 from paicli.ui.api_key import ask_for_key
-from paicli.ui.statusbar import amount, git_branch
+from paicli.ui.statusbar import amount
 
 _WORD = re.compile(r"/([^\s/]*)(?:\s+(.*))?\Z", re.S)
 _BARE = {"exit": "/exit", "quit": "/exit"}

@@ -22,6 +22,7 @@ from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from paicli.agent.events import TurnResult
+from paicli.git import git_branch
 from paicli.i18n import t
 from paicli.text import clean
 from paicli.ui import keys, statusbar
@@ -57,7 +58,7 @@ class Desk:
         self._left = self._closing = False
         self._message = ""
         self._message_until = 0.0
-        self._branch = statusbar.git_branch(turns.actions.root)
+        self._branch = git_branch(turns.actions.root)
         self._keyboard = Keyboard(sys.stdin, self.escape.was_none)
         self._output = create_output(sys.stdout)
         if isinstance(self._output, Vt100_Output):
@@ -133,7 +134,7 @@ class Desk:
         self.window.busy()
 
     def _turn_ended(self, _result: TurnResult) -> None:
-        self._branch = statusbar.git_branch(self._turns.actions.root)
+        self._branch = git_branch(self._turns.actions.root)
         self.window.idle()
 
     def _give_back(self, waiting: list[Typed]) -> None:

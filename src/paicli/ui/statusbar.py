@@ -99,27 +99,3 @@ def short_folder(folder: Path) -> str:
     text = f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
     text = "~" if text == "~/." else text
     return text if cells(text) <= 32 else f"…/{folder.name}"
-
-
-def git_branch(folder: Path) -> str:
-    """Return the branch that is checked out in `folder` or above; empty when there is none."""
-    for place in (folder, *folder.parents):
-        marker = place / ".git"
-        if marker.is_file():
-            marker = place / _first_line(marker).removeprefix("gitdir:").strip()
-        head = _first_line(marker / "HEAD")
-        if head:
-            name = head.removeprefix("ref: refs/heads/")
-            return name if name != head else head[:8]
-    return ""
-
-
-def _first_line(file: Path) -> str:
-    """Return the first line of a small regular file; empty when it cannot be read."""
-    try:
-        if not file.is_file():
-            return ""
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            return opened.readline(1_000).strip()
-    except OSError:
-        return ""
