@@ -32,6 +32,10 @@ def test_env_example_names_every_variable_with_its_default():
 
 
 def _as_written(value):
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from paicli import config, log, secrets
+from paicli import config, log, secrets, undo
 from paicli.agent.agent import Agent
 from paicli.agent.events import Emit, Notice, TurnResult
 from paicli.agent.extension import Extension
@@ -49,6 +49,7 @@ from paicli.ui.actions import Actions
 from paicli.ui.headless import Headless
 from paicli.ui.models import Models
 from paicli.ui.piped import read_piped_stdin
+from paicli.ui.undo_headless import is_undo_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,8 @@ def _ask_trust(trust: Trust) -> bool:
 
 
 def _run_headless(options: Options, settings: Settings) -> int:
+    if is_undo_command(options.prompt):
+        return _take_back(options, settings)
     profile = _demo_profile() if options.demo else providers.select(settings, options.model)
     if profile is None:
         raise ConfigError(t("cli.no_model"))
@@ -187,13 +190,23 @@ def _run_headless(options: Options, settings: Settings) -> int:
     return asyncio.run(_headless(options, settings, profile, text, submitted))
 
 
+def _take_back(options: Options, settings: Settings) -> int:
+    store = SessionStore(settings.home, settings.root)
+    goes_on = options.continue_newest or options.resume
+    opens = (lambda emit: _session(options, store, "", emit)) if goes_on else None
+    return undo.take_back(options.prompt, options.output_format, settings, opens)
+
+
 async def _headless(
     options: Options, settings: Settings, profile: ModelProfile, text: str, submitted: str
 ) -> int:
     runs = Interruptible()
     listener = Headless(options.output_format, sys.stdout, sys.stderr, on_closed=runs.cancel)
     plans = Always(Choice.RUN if options.approve_plan else Choice.KEEP)
-    rig = assemble(options, settings, profile, listener.on_event, plans)
+    files = undo.Files(settings, listener.on_event, lambda: rig.session)
+    rig = assemble(
+        options, settings, profile, listener.on_event, plans, extensions=files.extensions()
+    )
     listener.start(rig.session.id, profile.model, str(options.root))
     if text and (left := rig.interrupted_plan("plan.offer_headless")):
         listener.on_event(Notice("plan_left", left))
@@ -202,6 +215,7 @@ async def _headless(
             work = rig.run(text, submitted) if text else rig.planner.go_on()
             result = await runs.run(work)
     finally:
+        files.close()
         await rig.close()
     return listener.finish(result, rig.session.id)
 
@@ -231,8 +245,10 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
         notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
     terminal = Terminal()
     steering = Steering(terminal.pending.take)
+    files = undo.Files(settings, terminal.on_event, lambda: rig.session)
+    extensions = (steering, *files.extensions())
     person, plans = terminal.reviewer, PlanPerson(terminal.reviewer)
-    rig = assemble(options, settings, profile, terminal.on_event, plans, person, (steering,))
+    rig = assemble(options, settings, profile, terminal.on_event, plans, person, extensions)
     if left := rig.interrupted_plan("plan.offer"):
         notices.append(left)
     remarks = [Note(text) for text in resumed_remarks(rig.session)]
@@ -255,11 +271,13 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
             more_commands=(
                 *sessions.commands(),
                 *safety.commands(),
+                *files.commands(terminal.reviewer),
                 plan_command(rig.planner),
             ),
             notices=[*(Note(text, "warning") for text in notices), *remarks],
         )
     finally:
+        files.close()
         await rig.close()
 
 
@@ -298,7 +316,7 @@ def assemble(
     """Wire an agent for one session: new, or the one that the options name."""
     guard = PathGuard(settings.root)
     store = SessionStore(settings.home, settings.root)
-    session = _session(options, store, profile, emit)
+    session = _session(options, store, profile.model, emit)
     processes = Processes()
     sandbox = CommandSandbox(settings.root, settings.command_sandbox)
     shell = shell_tool(settings.root, settings, processes, sandbox)
@@ -343,13 +361,13 @@ def assemble(
     return rig
 
 
-def _session(options: Options, store: SessionStore, profile: ModelProfile, emit: Emit) -> Session:
+def _session(options: Options, store: SessionStore, model: str, emit: Emit) -> Session:
     if options.resume == "":
         raise ConfigError(t("cli.resume_needs_id"))
     if options.continue_newest or options.resume:
-        session = store.resume(options.resume, profile.model)
+        session = store.resume(options.resume, model)
     else:
-        session = store.create(profile.model)
+        session = store.create(model)
     if session.forked:
         emit(Notice("session_forked", t("session.forked", id=session.id)))
     session.ledger.on_failure = lambda reason: emit(

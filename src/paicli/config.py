@@ -98,6 +98,10 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
+def _patterns(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
 def _variable(name: str, default: Any, parse: Callable[[str], Any]) -> Any:
     return field(default=default, metadata={"variable": name, "parse": parse})
 
@@ -143,6 +147,10 @@ class Settings:
     editing: str = _variable("PAICLI_EDITING", "emacs", _one_of("emacs", "vi"))
     notify: str = _variable("PAICLI_NOTIFY", "off", _one_of("off", "bell", "desktop"))
     plan_max_replans: int = _variable("PAICLI_PLAN_MAX_REPLANS", 2, _whole(0, 10))
+    snapshots: bool = _variable("PAICLI_SNAPSHOT_ENABLED", True, _switch)  # noqa: FBT003  the default of a switch
+    snapshot_days: int = _variable("PAICLI_SNAPSHOT_MAX_AGE_DAYS", 14, _whole(1, 3_650))
+    snapshot_megabytes: int = _variable("PAICLI_SNAPSHOT_MAX_MB", 1000, _whole(1, 1_000_000))
+    snapshot_excludes: tuple[str, ...] = _variable("PAICLI_SNAPSHOT_EXCLUDES", (), _patterns)
     log_level: str = _variable(
         "PAICLI_LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error")
     )

@@ -71,7 +71,7 @@ class Agent:
         self._settings = settings
         self._emit = emit
         self._hooks = Hooks(extensions, emit)
-        self._dispatcher = Dispatcher(registry, approval, emit)
+        self._dispatcher = Dispatcher(registry, approval, emit, self._hooks)
         self._told_mode = Mode.AUTO if conversation.messages else approval.mode
 
     async def run(self, text: str, submitted: str | None = None) -> TurnResult:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from paicli.agent.events import Emit, ToolCalled, ToolFinished, ToolProgress, ToolStarted
+from paicli.agent.hooks import Hooks
 from paicli.llm.messages import ToolCall
 from paicli.policy.approval import Approval, Effect, Mode, ReviewRequest
 from paicli.tools.base import ToolResult
@@ -23,8 +24,11 @@ Record = Callable[[ToolResult], None]
 class Dispatcher:
     """Carries out the calls of one reply after another."""
 
-    def __init__(self, registry: ToolRegistry, approval: Approval, emit: Emit) -> None:
+    def __init__(
+        self, registry: ToolRegistry, approval: Approval, emit: Emit, hooks: Hooks
+    ) -> None:
         self._registry = registry
+        self._hooks = hooks
         self._approval = approval
         self._emit = emit
 
@@ -97,11 +101,17 @@ class Dispatcher:
             self._approval.note_refusal(call.name, call.arguments, prepared.content)
         if isinstance(prepared, ToolResult):
             return prepared
+        changes = prepared.effect is not Effect.READ
+        if changes:
+            await self._hooks.before_change()
         started.add(call.id)
         self._emit(ToolStarted(call.id))
-        return await self._registry.run(
+        result = await self._registry.run(
             prepared, lambda text: self._emit(ToolProgress(call.id, text))
         )
+        if changes:
+            await self._hooks.after_change()
+        return result
 
     async def _reviewed(self, prepared: Prepared, user_request: str) -> Prepared | ToolResult:
         must_ask = prepared.must_ask

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from paicli.agent.file_changes import FileChange
 from paicli.agent.plan import Plan, Task
 from paicli.agent.plan_progress import Outcome
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
@@ -108,6 +109,13 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """What the turn that is ending did to the project's files; told only when there is something."""
+
+    files: tuple[FileChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TurnResult:
     """How a turn ended.
 
@@ -143,5 +151,6 @@ Event = (
     | PlanStarted
     | TaskStarted
     | TaskFinished
+    | FilesChanged
 )
 Emit = Callable[[Event], None]

@@ -35,6 +35,12 @@ class Extension:
         """Return messages to append before the next request (never a change of older ones)."""
         return ()
 
+    async def before_change(self) -> None:
+        """Called before each call that may change something runs, once it passed its review."""
+
+    async def after_change(self) -> None:
+        """Called right after such a call has run, unless it was cancelled."""
+
     async def after_tool(self, result: ToolResult) -> None:
         """Called after each tool, in the model's order."""
 

@@ -45,6 +45,18 @@ class Hooks:
                 messages += extension.before_request()
         return messages
 
+    async def before_change(self) -> None:
+        """Tell all extensions that a call that may change something is about to run."""
+        for extension in self._extensions:
+            with self._edge(extension):
+                await extension.before_change()
+
+    async def after_change(self) -> None:
+        """Tell all extensions that such a call has run."""
+        for extension in self._extensions:
+            with self._edge(extension):
+                await extension.after_change()
+
     async def after_tools(self, results: Sequence[ToolResult]) -> None:
         """Tell all extensions what the tools of a reply did."""
         for extension in self._extensions:

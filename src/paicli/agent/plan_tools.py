@@ -148,6 +148,14 @@ class WithinTurn(Extension):
         """Return the messages that the extension wants in the next request."""
         return self._extension.before_request()
 
+    async def before_change(self) -> None:
+        """Tell the extension that something may change now."""
+        await self._extension.before_change()
+
+    async def after_change(self) -> None:
+        """Tell the extension that something may have changed."""
+        await self._extension.after_change()
+
     async def after_tool(self, result: ToolResult) -> None:
         """Tell the extension what a tool did."""
         await self._extension.after_tool(result)

@@ -51,6 +51,10 @@ class Conversation:
         """Add the result of a call."""
         self.append(Message("tool", content, tool_call_id=call_id, source=TOOL_EXECUTION))
 
+    def typed(self) -> int:
+        """Return how many messages the person sent."""
+        return sum(message.source == USER_INPUT for message in self._messages)
+
     def open_calls(self) -> list[ToolCall]:
         """Return the calls of the last assistant message that have no result yet."""
         answered: set[str] = set()

@@ -9,30 +9,30 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from typing import TextIO
 
 from paicli.agent.events import (
     Event,
+    FilesChanged,
     Notice,
     PlanProposed,
     PlanStarted,
     ReplyFinished,
-    RequestStarted,
     TaskFinished,
     TaskStarted,
     ToolCalled,
     ToolFinished,
     ToolProgress,
-    ToolStarted,
     TurnResult,
     UsageReported,
 )
+from paicli.agent.file_changes import FileChange
 from paicli.agent.plan import Plan
 from paicli.agent.plan_report import begun_line, outcome_line, plan_text
 from paicli.i18n import t
-from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
+from paicli.llm.deltas import ReasoningDelta, Retrying, TextDelta
 from paicli.text import clean, cut, one_line, visible
 
 FORMATS = ("text", "json", "stream-json")
@@ -55,6 +55,7 @@ class Headless:
         self._out = _Output(stdout, on_closed)
         self._err = _Output(stderr)
         self._foreign_is_shown = visible if stdout.isatty() else clean
+        self._changed: dict[str, FileChange] = {}
         self._ascii_json = not _is_unicode(stdout)
         self._plan: Plan | None = None
 
@@ -67,6 +68,8 @@ class Headless:
         """Write what the format wants to know of `event`."""
         if isinstance(event, PlanProposed | PlanStarted):
             self._plan = event.plan
+        if isinstance(event, FilesChanged):
+            self._add_changed(event.files)
         if self._format == "stream-json":
             line = _as_object(event)
             if line is not None:
@@ -79,7 +82,7 @@ class Headless:
             if result.text:
                 self._out.write(self._foreign_is_shown(result.text).rstrip("\n") + "\n")
         else:
-            ending = _result_object(result, session)
+            ending = _result_object(result, session, self._changed.values())
             if self._plan is not None:
                 ending["plan"] = self._plan.as_object()
             self._line(ending)
@@ -91,6 +94,12 @@ class Headless:
             self._remark(t("headless.unwritable", reason=self._out.broken))
             return result.exit_code or 1
         return result.exit_code
+
+    def _add_changed(self, files: Sequence[FileChange]) -> None:
+        for new in files:
+            old = self._changed.get(new.path, FileChange(new.path, new.action))
+            added, removed = old.added + new.added, old.removed + new.removed
+            self._changed[new.path] = replace(new, added=added, removed=removed)
 
     def _line(self, content: dict[str, object]) -> None:
         self._out.write(json.dumps(_cleaned(content), ensure_ascii=self._ascii_json) + "\n")
@@ -199,9 +208,7 @@ def _as_object(event: Event) -> dict[str, object] | None:
             return {"type": "notice", "kind": kind, "text": text}
         case UsageReported():
             return {"type": "usage", **asdict(event.request)}
-        case RequestStarted() | ReplyFinished() | ToolStarted() | ToolProgress():
-            return None
-        case ArgumentsProgress():
+        case _:
             return None
 
 
@@ -242,7 +249,9 @@ def _retry_text(event: Retrying) -> str:
     )
 
 
-def _result_object(result: TurnResult, session: str) -> dict[str, object]:
+def _result_object(
+    result: TurnResult, session: str, changed: Iterable[FileChange]
+) -> dict[str, object]:
     return {
         "type": "result",
         "status": result.status,
@@ -252,5 +261,8 @@ def _result_object(result: TurnResult, session: str) -> dict[str, object]:
         "usage": asdict(result.usage),
         "seconds": round(result.seconds, 3),
         "session": session,
+        "changed_files": [
+            {"path": one.path, "added": one.added, "removed": one.removed} for one in changed
+        ],
         "error": result.error or None,
     }

@@ -1,0 +1,96 @@
+"""The wiring of taking file changes back: a part of the composition root."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from paicli.agent.events import Emit, Notice
+from paicli.agent.extension import Extension
+from paicli.config import Settings
+from paicli.extensions.snapshots.extension import Snapshots
+from paicli.extensions.snapshots.history import History
+from paicli.extensions.snapshots.tree import Limits
+from paicli.i18n import t
+from paicli.llm.messages import Message
+from paicli.policy.approval import Reviewer
+from paicli.session.conversation import Conversation
+from paicli.session.store import Session
+from paicli.ui.commands import Command
+from paicli.ui.headless import Headless
+from paicli.ui.undo_commands import UndoCommands
+from paicli.ui.undo_headless import run_undo_command
+
+
+class Files:
+    """The history of the project's files, wired into a session.
+
+    What a killed undo left half done is made good first.
+    """
+
+    def __init__(self, settings: Settings, emit: Emit, session: Callable[[], Session]) -> None:
+        self._settings = settings
+        self._emit = emit
+        self._session = session
+        self.history = _history(settings, emit)
+
+    def extensions(self) -> tuple[Extension, ...]:
+        """Return what keeps snapshots; nothing when the person does not want any."""
+        if not self._settings.snapshots:
+            return ()
+        return (Snapshots(self.history, self._emit, self._place),)
+
+    def _place(self) -> tuple[str, int]:
+        session = self._session()
+        return session.id, session.conversation.typed()
+
+    def commands(self, person: Reviewer) -> tuple[Command, ...]:
+        """Return the slash commands; they ask `person` and tell the model."""
+
+        def tell(text: str) -> None:
+            tell_model(self._session().conversation, text)
+
+        return UndoCommands(self.history, person.review, tell).commands()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.history.close()
+
+
+def _history(settings: Settings, emit: Emit) -> History:
+    limits = Limits(settings.snapshot_days, settings.snapshot_megabytes, settings.snapshot_excludes)
+    off = "" if settings.snapshots else t("undo.switched_off")
+    made = History(
+        settings.home, settings.root, limits, lambda text: emit(Notice("snapshots", text)), off
+    )
+    made.recover()
+    return made
+
+
+def take_back(
+    command: str, output_format: str, settings: Settings, opens: Callable[[Emit], Session] | None
+) -> int:
+    """Carry out `-p /undo` and its kin; the conversation that `opens` gives, if any, learns of it."""
+    listener = Headless(output_format, sys.stdout, sys.stderr)
+    session = opens(listener.on_event) if opens else None
+    id_ = session.id if session else ""
+    listener.start(id_, "", str(settings.root))
+    files = _history(settings, listener.on_event)
+    try:
+        result = run_undo_command(
+            command,
+            files,
+            lambda text: tell_model(session.conversation, text) if session else None,
+            listener.on_event,
+        )
+    finally:
+        files.close()
+        if session is not None:
+            session.ledger.close()
+    return listener.finish(result, id_)
+
+
+def tell_model(conversation: Conversation, text: str) -> None:
+    """Add a message about what was taken back; an empty conversation knows nothing of the files."""
+    if conversation.messages:
+        conversation.append(Message("user", text, source="undo"))
