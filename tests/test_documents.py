@@ -14,6 +14,7 @@ from paicli.ui.commands import BUILT_IN
 from paicli.ui.plan_command import plan_command
 from paicli.ui.safety_commands import SafetyCommands
 from paicli.ui.session_commands import SessionCommands
+from paicli.ui.undo_commands import UndoCommands
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "paicli"
@@ -52,6 +53,7 @@ def test_the_readme_lists_the_commands_that_exist(name):
         *BUILT_IN,
         *SessionCommands(*unwired).commands(),
         *SafetyCommands(*unwired).commands(),
+        *UndoCommands(*unwired[:3]).commands(),
         plan_command(None),
     ]
     commands.sort(key=lambda command: command.name)
