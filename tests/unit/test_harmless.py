@@ -356,6 +356,28 @@ def test_the_reported_bypasses_are_not_harmless(root):
     assert [c for c in safe["commands"] if why_not_harmless(c, root)] == []
 
 
+@pytest.mark.parametrize(
+    ("command", "only_reads"),
+    [
+        ("git status", True),
+        ("git log --oneline", True),
+        ("git branch -a", True),
+        ("git diff f.txt g.txt", False),
+        ("git grep x", False),
+        ("git init", False),
+        ("git status --output=owned", False),
+    ],
+)
+def test_without_a_repository_git_only_complains(tmp_path, command, only_reads):
+    (tmp_path / "f.txt").write_text("a\n")
+    assert (why_not_harmless(command, tmp_path) is None) == only_reads
+
+
+def test_a_broken_repository_is_one(tmp_path):
+    (tmp_path / ".git").write_text("gitdir: elsewhere\n")
+    assert why_not_harmless("git status", tmp_path) is not None
+
+
 @pytest.fixture
 def repository(tmp_path):
     git(tmp_path, "init", "-q")
@@ -427,10 +449,6 @@ def test_the_persons_own_filters_count_where_the_repository_asks_for_them(
     (repository / "deep").mkdir()
     (repository / "deep" / ".gitattributes").write_text("*.bin filter=lfs\n")
     assert why_not_harmless("git status", repository)
-
-
-def test_git_outside_a_repository_is_reviewed(tmp_path):
-    assert why_not_harmless("git status", tmp_path)
 
 
 def test_a_program_that_the_project_brings_is_reviewed(root, monkeypatch):

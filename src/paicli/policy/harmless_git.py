@@ -75,6 +75,9 @@ _OF_PROJECT_BEGINNINGS = (
     "trace2.",
     "gpg.",
 )
+_WORKS_ANYWHERE = frozenset({"diff", "grep", "shortlog", "rev-parse"})
+"""The reading commands that do something where there is no repository."""
+_NO_REPOSITORY = b"not a git repository (or any"
 _OFF = frozenset({"", "false", "no", "off", "0"})
 
 
@@ -90,7 +93,7 @@ def git_only_reads(arguments: tuple[Word, ...], directory: Path, root: Path) -> 
         _acts(name, rest)
         or _leaves(rest, directory, root)
         or next((f"the environment sets {key}" for key in _ENVIRONMENT if key in os.environ), None)
-        or _names_program(directory)
+        or (None if _only_complains(name, directory) else _names_program(directory))
     )
 
 
@@ -188,18 +191,33 @@ def _uses_drivers(top: Path, git_directory: Path) -> str | None:
     return None
 
 
+def _only_complains(name: str, directory: Path) -> bool:
+    """Tell whether git would only say that there is no repository here."""
+    if name in _WORKS_ANYWHERE:
+        return False
+    done = _run(directory, "rev-parse", "--git-dir")
+    return done is not None and done.returncode != 0 and _NO_REPOSITORY in done.stderr
+
+
 def _git(directory: Path, *arguments: str) -> str | None:
-    """Return what git says about a repository, with everything switched off that could start a program."""
+    """Return what git says about a repository; None when it fails."""
+    done = _run(directory, *arguments)
+    if done is None or done.returncode != 0:
+        return None
+    return done.stdout.decode("utf-8", "replace").rstrip("\n")
+
+
+def _run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+    """Run git with everything switched off that could start a program."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", "-c", "core.fsmonitor=false", *arguments],
             cwd=directory,
+            env=os.environ | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             timeout=_PROBE_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else None
