@@ -56,6 +56,8 @@ A, B = '{"path":"a"}', '{"path":"b"}'
     ("payloads", "wanted"),
     [
         # by index, ids and names once, empty, null, or repeated in full
+        ([calls(fragment(0.0, "x", "read_file", '{"path"'), fragment(1.0, "y", "read_file", B)),
+          calls(fragment(0.0, arguments=':"a"}'))], [("x", "read_file", A), ("y", "read_file", B)]),
         (
             [calls(fragment(0, "x", "read_file", '{"path"')), calls(fragment(0, arguments=':"a"}'))],
             [("x", "read_file", A)],
@@ -227,11 +229,34 @@ def test_a_call_without_a_name_is_told_of():
         '{"choices":[{}]}', '{"choices":[{"delta":null,"finish_reason":null}]}', " ",
         '{"choices":{"0":{}}}', '{"choices":[{"delta":{"content":null,"tool_calls":null}}]}',
         '{"choices":[{"delta":{"content":7,"tool_calls":[null,3,"x",[]]}}]}', '{"usage":null}',
-        '{"choices":[{"delta":"x"}]}', '{"error":null,"choices":[]}',
+        '{"choices":[{"delta":"x"}]}', '{"error":null,"choices":[]}', '{"error":{},"choices":[]}',
     ],
 )  # fmt: skip
 def test_nothing_is_nothing(payload):
     assert reply_to(payload, text("a"), payload).content == "a"
+
+
+def test_a_second_answer_is_not_glued_to_the_first():
+    first, second = ({"index": index, "delta": {"content": str(index)}} for index in (0, 1))
+    assert reply_to(json.dumps({"choices": [second, first]})).content == "0"
+    apart = [json.dumps({"choices": [choice]}) for choice in (first, second, first)]
+    assert reply_to(*apart).content == "00"
+    assert reply_to(json.dumps({"choices": [second]})).content == "1"
+
+
+def test_blanks_are_no_answer():
+    with pytest.raises(EmptyReply):
+        reply_to(text(" \n"), text("  "))
+
+
+def test_an_error_in_an_array_is_an_error():
+    with pytest.raises(ModelRefused, match="too busy"):
+        reply_to('[{"error": {"message": "too busy"}}]')
+
+
+def test_usage_may_stand_in_the_choice():
+    choice = {"delta": {}, "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+    assert reply_to(text("a"), json.dumps({"choices": [choice]})).usage == Usage(7, 2, 0)
 
 
 def test_content_may_be_a_list_of_parts():

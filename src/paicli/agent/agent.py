@@ -223,11 +223,16 @@ class Agent:
         self.conversation.append(Message("user", text, source=source))
 
     def _begin_conversation(self) -> None:
-        if self.conversation.messages:
+        begun = self.conversation.messages
+        if begun and begun[0].role == "system":
             return
         self._told_mode = self.approval.mode
         prompt = system_prompt(self._settings.root, self.approval.mode, self._hooks.system_prompt())
-        self.conversation.append(Message("system", prompt, source=SYSTEM_PROMPT))
+        message = Message("system", prompt, source=SYSTEM_PROMPT)
+        if begun:  # a damaged session lost it
+            self.conversation.rewrite("repair", [message, *begun])
+        else:
+            self.conversation.append(message)
 
     def _keep_what_was_shown(self, turn: Turn) -> None:
         """Leave in the history what the person saw of a reply that broke off."""

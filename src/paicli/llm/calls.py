@@ -194,8 +194,8 @@ def fragments_of(delta: Mapping[str, Any]) -> list[Any]:
 def _index(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, int):
-        return value
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 9 else None
 
 

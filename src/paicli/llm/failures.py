@@ -76,7 +76,7 @@ def refused_by_status(
 def refused_in_stream(chunk: Mapping[str, Any]) -> ModelRefused | None:
     """Return the error that a payload carries, or None when it carries none."""
     error = chunk.get("error")
-    if error is None or error is False or error == "":
+    if not error:
         is_error = chunk.get("object") == "error" or (
             "choices" not in chunk
             and any(isinstance(chunk.get(name), str) for name in ("message", "msg", "detail"))

@@ -52,6 +52,7 @@ class Reply:
         self._text = _Stream()
         self._reasoning = _Stream()
         self._finish_reason: str | None = None
+        self._index: Any = None
         self._usage: Usage | None = None
         self._models: set[str] = set()
         self._last_model = ""
@@ -69,8 +70,9 @@ class Reply:
             chunk = _decode(payload)
         except (ValueError, RecursionError) as error:
             return self._take_odd(payload, error)
-        if isinstance(chunk, dict):
-            self._take_chunk(chunk)
+        for part in chunk if isinstance(chunk, list) else (chunk,):
+            if isinstance(part, dict):
+                self._take_chunk(part)
         return False
 
     def finish(self) -> ChatResponse:
@@ -89,7 +91,7 @@ class Reply:
         if written:
             content, calls = content.strip(), written
         doubtful = self._calls_in_text.left_over(content)
-        if not content and not reasoning and not calls and not nameless:
+        if not (content.strip() or reasoning.strip() or calls or nameless):
             raise EmptyReply(t("wire.empty_reply"))
         return ChatResponse(
             content=content,
@@ -123,9 +125,12 @@ class Reply:
         model = chunk.get("model")
         if model and model != self._last_model:
             self._note_model(model)
-        if not choices or not isinstance(choices, list) or not isinstance(choices[0], dict):
+        choice = self._choice_of(choices) if isinstance(choices, list) else None
+        if choice is None:
             return
-        choice = choices[0]
+        usage = choice.get("usage")
+        if usage:
+            self._usage = usage_of(usage) or self._usage
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice.get("message")
@@ -136,6 +141,17 @@ class Reply:
             self.complete = True
             if self._finish_reason not in CUT_REASONS:
                 self._finish_reason = clean(finish).strip()[:_MAX_MODEL_NAME]
+
+    def _choice_of(self, choices: list[Any]) -> dict[str, Any] | None:
+        """Return the part of a chunk that belongs to our reply; a second answer was never asked for."""
+        answers = [choice for choice in choices if isinstance(choice, dict)]
+        for choice in answers:
+            index = choice.get("index")
+            if self._index is None:
+                self._index = 0 if any(other.get("index") == 0 for other in answers) else index
+            if index is None or index == self._index:
+                return choice
+        return None
 
     def _note_model(self, model: Any) -> None:
         if isinstance(model, str):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, count
 from typing import Protocol
 
 from paicli.llm.messages import Message, ToolCall
@@ -92,40 +94,74 @@ class Conversation:
 def repaired(messages: Sequence[Message]) -> list[Message]:
     """Return a list that providers accept, whatever a damaged session file held.
 
-    Calls without a result get one that says so, results without a call and empty assistant
-    messages are left out, arguments that are no JSON object become `{}`.
+    Calls without a result get one that says so, results without a call and empty messages are left
+    out, results follow the order of their calls, arguments that are no JSON object become `{}`. The
+    system prompt comes first, and there is only one.
     """
     legal: list[Message] = []
-    waiting: dict[str, ToolCall] = {}
+    open_calls: list[_OpenCall] = []
 
     def close() -> None:
-        for call in waiting.values():
-            text = "Unknown: the session ended before this call finished."
-            legal.append(Message("tool", text, tool_call_id=call.id, source=TOOL_EXECUTION))
-        waiting.clear()
+        legal.extend(call.answer() for call in open_calls)
+        open_calls.clear()
 
-    for message in messages:
+    for message in _system_prompt_first(messages):
         if message.role == "tool":
-            if waiting.pop(message.tool_call_id or "", None) is not None:
-                legal.append(message)
+            for call in open_calls:
+                if call.id == message.tool_call_id and call.result is None:
+                    call.result = message
+                    break
             continue
         close()
-        if message.role == "assistant" and not (message.content or message.tool_calls):
-            continue
-        legal.append(_with_legal_calls(message))
-        waiting = {call.id: call for call in legal[-1].tool_calls}
+        if (message.content or "").strip() or message.tool_calls:
+            sent, open_calls[:] = _with_legal_calls(message)
+            legal.append(sent)
     close()
     return legal
 
 
-def _with_legal_calls(message: Message) -> Message:
-    if all(_is_object(call.arguments) for call in message.tool_calls):
-        return message
-    calls = tuple(
-        call if _is_object(call.arguments) else ToolCall(call.id, call.name, "{}")
-        for call in message.tool_calls
-    )
-    return Message(message.role, message.content, message.reasoning, calls, source=message.source)
+@dataclass(slots=True)
+class _OpenCall:
+    """A call by the id that the file has for it, and by the one that is sent."""
+
+    id: str
+    sent_id: str
+    result: Message | None = None
+
+    def answer(self) -> Message:
+        """Return the result, or one that says that there is none."""
+        result = self.result
+        if result is not None and result.content is not None and self.id == self.sent_id:
+            return result
+        text = "Unknown: the session ended before this call finished."
+        if result is not None:
+            text = result.content or ""
+        return Message("tool", text, tool_call_id=self.sent_id, source=TOOL_EXECUTION)
+
+
+def _system_prompt_first(messages: Sequence[Message]) -> list[Message]:
+    system = [message for message in messages if message.role == "system" and message.content]
+    return system[:1] + [message for message in messages if message.role != "system"]
+
+
+def _with_legal_calls(message: Message) -> tuple[Message, list[_OpenCall]]:
+    """Return the message with calls that can be sent, and these calls."""
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        used = {other.id for other in calls}
+        candidates = chain([call.id], (f"{call.id}_{number}" for number in count(2)))
+        sent_id = next(candidate for candidate in candidates if candidate and candidate not in used)
+        calls.append(
+            ToolCall(sent_id, call.name, call.arguments if _is_object(call.arguments) else "{}")
+        )
+    opened = [
+        _OpenCall(call.id, sent.id) for call, sent in zip(message.tool_calls, calls, strict=True)
+    ]
+    if tuple(calls) != message.tool_calls:
+        message = Message(
+            message.role, message.content, message.reasoning, tuple(calls), source=message.source
+        )
+    return message, opened
 
 
 def _is_object(arguments: str) -> bool:

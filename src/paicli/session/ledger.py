@@ -20,11 +20,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from paicli.llm.messages import Message, ToolCall
+from paicli.llm.messages import Message, Role, ToolCall
+from paicli.text import clean
 
 VERSION = 1
+_ROLES: tuple[Role, ...] = get_args(Role)
 
 _log = logging.getLogger(__name__)
 
@@ -165,12 +167,15 @@ def load(path: Path) -> Loaded:
                 else:
                     messages.append(message)
             case {"type": "rewrite", "messages": list(entries)}:
-                messages = [
+                readable = [
                     message
                     for entry in entries
                     if isinstance(entry, dict) and isinstance(entry.get("message"), dict)
                     if (message := _message(entry["message"], entry.get("source")))
                 ]
+                skipped += len(entries) - len(readable)
+                if readable or not entries:
+                    messages = readable
             case None:
                 skipped += 1
             case _:
@@ -193,23 +198,26 @@ def records(path: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _message(body: dict[str, Any], source: object) -> Message | None:
-    role = body.get("role")
-    content, reasoning = body.get("content"), body.get("reasoning_content")
-    if role not in ("system", "user", "assistant", "tool") or not isinstance(content, str | None):
+    role, content = body.get("role"), body.get("content")
+    if role not in _ROLES or not isinstance(content, str | None):
         return None
     calls: list[ToolCall] = []
-    for call in body.get("tool_calls") or ():
+    listed = body.get("tool_calls") or ()
+    for call in listed if isinstance(listed, list | tuple) else (None,):
         match call:
             case {"id": str(id_), "function": {"name": str(name), "arguments": str(arguments)}}:
-                calls.append(ToolCall(id_, name, arguments))
+                calls.append(ToolCall(clean(id_), clean(name), clean(arguments)))
             case _:
                 return None
-    call_id = body.get("tool_call_id")
     return Message(
         role,
-        content,
-        reasoning if isinstance(reasoning, str) else None,
+        None if content is None else clean(content),
+        _text(body.get("reasoning_content")),
         tuple(calls),
-        call_id if isinstance(call_id, str) else None,
-        source if isinstance(source, str) else "",
+        _text(body.get("tool_call_id")),
+        _text(source) or "",
     )
+
+
+def _text(value: object) -> str | None:
+    return clean(value) if isinstance(value, str) else None
