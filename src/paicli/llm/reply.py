@@ -119,18 +119,20 @@ class Reply:
             failure = refused_in_stream(chunk)
             if failure is not None:
                 raise failure
-        usage = chunk.get("usage")
-        if usage:
-            self._usage = usage_of(usage) or self._usage
+        self._take_usage(chunk)
         model = chunk.get("model")
         if model and model != self._last_model:
             self._note_model(model)
-        choice = self._choice_of(choices) if isinstance(choices, list) else None
-        if choice is None:
-            return
-        usage = choice.get("usage")
+        if choices and isinstance(choices, list) and (choice := self._choice_of(choices)):
+            self._take_choice(choice)
+
+    def _take_usage(self, source: dict[str, Any]) -> None:
+        usage = source.get("usage")
         if usage:
             self._usage = usage_of(usage) or self._usage
+
+    def _take_choice(self, choice: dict[str, Any]) -> None:
+        self._take_usage(choice)
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice.get("message")
