@@ -22,7 +22,7 @@ run: $(INSTALLED)  ## Start PaiCLI here; ARGS="-p 'a task'" hands it arguments
 	@$(ALONE) exec $(BIN)/python -m paicli $(ARGS)
 
 test: $(INSTALLED_DEV)  ## Run the tests; ARGS="tests/unit -k edit" chooses some
-	@$(ALONE) exec $(BIN)/python -m pytest $(ARGS)
+	@$(ALONE) exec $(BIN)/python -m pytest -n auto $(ARGS)
 
 check: $(INSTALLED_DEV)  ## Format, lint, types, layers, documents and locales
 	$(BIN)/ruff format --check src tests demo
