@@ -60,6 +60,7 @@ def test_the_same_as_json(paicli):
         "seconds": 0,
         "session": "",
         "error": None,
+        "changed_files": [{"path": "a.py", "added": 1, "removed": 1}],
     }
     assert result["session"]
     assert ended.code == 0

@@ -158,7 +158,7 @@ def test_a_key_is_entered_unseen_and_used(tmp_path, term):
         screen.wait_for("API key for glm")
         screen.type("never-shown-123")
         screen.wait_for("Now talking to")
-        screen.wait_for("(glm)")
+        screen.wait_for("glm/glm")
         assert b"never-shown" not in screen.raw
         assert (home / ".env").read_text() == "GLM_API_KEY=never-shown-123\n"
         screen.type("/status")

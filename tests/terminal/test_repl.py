@@ -175,7 +175,7 @@ def test_commands_answer_and_are_not_sent(screen):
     screen.type("/modle")
     screen.wait_for("Did you mean /mode")
     screen.type("/help")
-    screen.wait_for("/model [list|info|MODEL]")
+    screen.wait_for("/model [list|info")
     screen.type("/status")
     screen.wait_for("fake/fake-model")
     screen.type("/lang zh")
