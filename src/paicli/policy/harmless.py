@@ -31,6 +31,7 @@ _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>"})
 _ODD = re.compile(
     r"[^\x20-\x7e\t\u00a1-\U0010fffd]|[\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
+_GLOB = "*?["
 _LONGEST = 4_000
 _MAX_MATCHES = 2_000
 
@@ -80,6 +81,32 @@ def _both_readings_agree(command: str, parsed: Parsed) -> bool:
         elif token not in _SEPARATORS and token not in _REDIRECTS and not token.isdigit():
             return False
     return wanted is None
+
+
+_CHARACTER_SET = re.compile(r"\[[!^]?[^\[/][^\[\]/]*\]")
+
+
+def _widened(word: Word) -> str:
+    """Return a pattern for Python that matches at least all that the shell's glob does.
+
+    The two read sets of characters differently, so a set stands for any character.
+    """
+    text, active = word.text, word.active
+    wide, at = "", 0
+    while at < len(text):
+        letter, on = text[at], active[at] == "1"
+        plain_set = _CHARACTER_SET.match(text, at) if letter == "[" and on else None
+        if plain_set and "0" not in active[at : plain_set.end()]:
+            wide += "?"
+            at = plain_set.end()
+            continue
+        if letter == "[" and on:
+            wide += "*"
+            at = text.find("/", at) if "/" in text[at:] else len(text)
+            continue
+        wide += f"[{letter}]" if letter in _GLOB and not on else letter
+        at += 1
+    return wide
 
 
 @dataclass(slots=True)
@@ -132,6 +159,8 @@ class _Place:
         found = find_operands(arguments) if reader is None else operands(reader, arguments)
         if not found.whole:
             return "an option is not known to only read"
+        if any(self._becomes_names(word) for word in arguments if word not in found.paths):
+            return "the shell may make names of files out of a pattern"
         if reader is not None and reader.builtin:
             return None
         for word in found.paths:
@@ -148,15 +177,30 @@ class _Place:
             return True
         if UNKNOWN in text or word.has_active("~{") or not text or "\ue001" in text:
             return False
-        if not word.has_active("*?["):
+        if not word.has_active(_GLOB):
             return self._inside(self.here / text)
-        parts = text.split("/")
-        if any(part.startswith(".") and set(part) & set("*?[") for part in parts):
-            return False
-        if text.startswith("/") or ".." in parts:
-            return False
-        matches = list(islice(self.here.glob(text), _MAX_MATCHES + 1))
-        return len(matches) <= _MAX_MATCHES and all(self._inside(match) for match in matches)
+        matches = self._matches(word)
+        return matches is not None and all(self._inside(match) for match in matches)
+
+    def _matches(self, word: Word) -> list[Path] | None:
+        """Return at least every file that a glob can stand for; None when that cannot be told.
+
+        Also when one of the names begins with a dash: the program would take it for an option.
+        """
+        parts = word.text.split("/")
+        if any(part.startswith(".") and set(part) & set(_GLOB) for part in parts):
+            return None
+        if word.text.startswith("/") or ".." in parts:
+            return None
+        matches = list(islice(self.here.glob(_widened(word)), _MAX_MATCHES + 1))
+        names = (str(match.relative_to(self.here)) for match in matches)
+        if len(matches) > _MAX_MATCHES or any(name.startswith("-") for name in names):
+            return None
+        return matches
+
+    def _becomes_names(self, word: Word) -> bool:
+        """Tell whether the shell may put names of files in the place of a word that is no path."""
+        return word.has_active(_GLOB) and self._matches(word) != []
 
     def _inside(self, path: Path) -> bool:
         return path.resolve().is_relative_to(self.root)

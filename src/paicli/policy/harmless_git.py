@@ -37,7 +37,7 @@ _ACTING_OPTIONS = (
     "output", "output-directory", "ext-diff", "textconv", "open-files-in-pager", "no-index", "contents", "exec",
     "filters", "show-signature", "submodule", "recurse-submodules", "batch-command", "paginate", "ignore-revs-file",
     "exclude-from", "exclude-per-directory", "stdin", "pathspec-from-file", "git-dir", "work-tree", "file",
-    "remerge-diff", "batch", "batch-check", "dirty", "broken",
+    "remerge-diff", "batch", "batch-check", "diff-merges", "help", "alternate-refs", "dirty", "broken",
 )  # fmt: skip
 _ACTING_LETTERS = {
     "grep": "Of",
@@ -58,13 +58,15 @@ _ALWAYS = (
     "log.showsignature",
     "extensions.partialclone",
 )
-_DRIVER_ENDINGS = (".clean", ".smudge", ".process", ".textconv", ".command")
+_DRIVERS = ("filter.", "diff.", "merge.")
+_DRIVER_ENDINGS = (".clean", ".smudge", ".process", ".textconv", ".command", ".driver")
 _OF_PROJECT = (
     "core.pager",
     "core.worktree",
     "core.attributesfile",
     "core.sshcommand",
     "core.editor",
+    "core.alternaterefscommand",
 )
 _OF_PROJECT_BEGINNINGS = (
     "pager.",
@@ -78,6 +80,8 @@ _OF_PROJECT_BEGINNINGS = (
 _WORKS_ANYWHERE = frozenset({"diff", "grep", "shortlog", "rev-parse"})
 """The reading commands that do something where there is no repository."""
 _NO_REPOSITORY = b"not a git repository (or any"
+_ATTRIBUTES = (b"filter", b"diff", b"merge")
+_GITLINK = "160000 "
 _OFF = frozenset({"", "false", "no", "off", "0"})
 
 
@@ -101,7 +105,7 @@ def _acts(name: str, rest: list[str]) -> str | None:
     """Return why the subcommand or one of its options may do more than read."""
     options = [word for word in rest if word.startswith("-") and len(word) > 1]
     operands = [word for word in rest if word not in options]
-    if not (name in _READING or _only_lists(name, options, operands)):
+    if not (name in _READING or _only_lists(name, rest, options, operands)):
         return f"git {name} is not among the commands that only read"
     for option in options:
         bare = option.lstrip("-").partition("=")[0]
@@ -115,8 +119,9 @@ def _acts(name: str, rest: list[str]) -> str | None:
     return None
 
 
-def _only_lists(name: str, options: list[str], operands: list[str]) -> bool:
-    if operands and operands[0] in _SUBCOMMANDS.get(name, ()):
+def _only_lists(name: str, rest: list[str], options: list[str], operands: list[str]) -> bool:
+    # Only the first word: `stash -m list` saves with «list» as its message.
+    if rest and rest[0] in _SUBCOMMANDS.get(name, ()):
         return True
     if name in ("reflog",) and not operands:
         return True
@@ -148,7 +153,7 @@ def _names_program(directory: Path) -> str | None:
             return f"git's configuration sets {key}"
         if own and (key in _OF_PROJECT or key.startswith(_OF_PROJECT_BEGINNINGS)):
             return f"the repository's configuration sets {key}"
-        if key.startswith(("filter.", "diff.")) and key.endswith(_DRIVER_ENDINGS):
+        if key.startswith(_DRIVERS) and key.endswith(_DRIVER_ENDINGS):
             if own:
                 return f"the repository's configuration sets {key}"
             drivers = True
@@ -158,6 +163,9 @@ def _names_program(directory: Path) -> str | None:
         return "the repository has a hook for reading commands"
     if (top / ".gitmodules").exists() or (folder / "modules").exists():
         return "the repository has submodules with a configuration of their own"
+    entries = _git(top, "ls-files", "--stage")
+    if entries is None or any(line.startswith(_GITLINK) for line in entries.split("\n")):
+        return "the repository may have submodules with a configuration of their own"
     return _uses_drivers(top, folder) if drivers else None
 
 
@@ -186,7 +194,7 @@ def _uses_drivers(top: Path, git_directory: Path) -> str | None:
             text = file.read_bytes()[:_MAX_ATTRIBUTES] if file.is_file() else b""
         except OSError:
             return doubt
-        if b"filter" in text or b"diff" in text or len(text) == _MAX_ATTRIBUTES:
+        if any(word in text for word in _ATTRIBUTES) or len(text) == _MAX_ATTRIBUTES:
             return doubt
     return None
 

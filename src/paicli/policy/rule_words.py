@@ -83,10 +83,23 @@ def _core(simple: SimpleCommand) -> tuple[Word, ...]:
         inner = unwrap(words)
         if inner is None or inner.code or any(v not in _CALM_VARIABLES for v in inner.assigned):
             return ()
+        own = words[1 : len(words) - len(inner.words)]
+        if any(not word.plain or _acts_itself(words[0].text, word.text) for word in own):
+            return ()
         words = inner.words
     if not words or not words[0].plain:
         return ()
     return words
+
+
+def _acts_itself(wrapper: str, option: str) -> bool:
+    """Tell whether an option makes a wrapper run the command elsewhere, or write a file."""
+    long, letter = {"env": ("--chdir", "C"), "time": ("--output", "o")}.get(wrapper, ("", ""))
+    if not long or not option.startswith("-"):
+        return False
+    if option.startswith("--"):
+        return long.startswith(option.partition("=")[0])
+    return letter in option
 
 
 def matches(rule: tuple[str, ...], words: tuple[Word, ...]) -> bool:
