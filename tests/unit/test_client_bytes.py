@@ -1,7 +1,10 @@
 """The client over an in-process transport: any bytes, cut anywhere."""
 
 import asyncio
+import gzip
 import json
+import tracemalloc
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
@@ -115,3 +118,69 @@ def test_ends_that_leave_something_out(body, content):
 @pytest.mark.parametrize("body", [b'{"choices":[{"message":', b'data: {"choices":[{"delta":{"content":"a"},"finish_rea', b"d"])  # fmt: skip
 def test_ends_that_were_cut(body):
     assert ask([body])[0][0] is StreamInterrupted
+
+
+class Compressed(httpx.AsyncBaseTransport):
+    def __init__(self, encoding, body):
+        self.encoding, self.body = encoding, body
+
+    async def handle_async_request(self, request):
+        headers = {"Content-Type": "text/event-stream", "Content-Encoding": self.encoding}
+        return httpx.Response(200, headers=headers, stream=Body(self.body))
+
+
+def ask_compressed(encoding, body):
+    async def run():
+        client = ChatClient(select(SETTINGS), SETTINGS, Compressed(encoding, body))
+        try:
+            return (await client.chat([Message("user", "hi")], {}, lambda _: None)).content
+        except ModelError as error:
+            return type(error), str(error)
+        finally:
+            await client.aclose()
+
+    return asyncio.run(run())
+
+
+REPLY = chunk({"content": "hello"}, "stop") + DONE
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(REPLY)),
+        ("GZIP", gzip.compress(REPLY)),
+        ("deflate", zlib.compress(REPLY)),
+        ("deflate", zlib.compress(REPLY, wbits=-15)),
+        ("identity", REPLY),
+    ],
+)
+def test_a_compressed_reply_is_read(encoding, body):
+    assert ask_compressed(encoding, [body[:1], body[1:9], body[9:]]) == "hello"
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "zstd", "nonsense", "gzip"])
+def test_compression_that_was_not_asked_for_or_is_broken_is_an_error(encoding):
+    kind, message = ask_compressed(encoding, [b"\x00broken"])
+    assert issubclass(kind, ModelError)
+    assert message
+
+
+def test_a_bomb_is_unpacked_in_small_pieces():
+    bomb = gzip.compress(b": " + b"x" * 300_000_000 + b"\n", 1)
+    tracemalloc.start()
+    kind, message = ask_compressed("gzip", [bomb])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert kind is StreamInterrupted
+    assert "64 MB" in message
+    assert peak < 250_000_000
+
+
+@pytest.mark.parametrize(
+    "piece", [b"x" * 1_000_000, b" " * 1_000_000, b"data: " + b"x" * 1_000_000 + b"\n", b": x\n" * 200_000]
+)  # fmt: skip
+def test_a_reply_without_an_end_is_broken_off(piece):
+    (kind, message), _ = ask(piece for _ in range(1_000_000))
+    assert kind is StreamInterrupted
+    assert "64 MB" in message

@@ -27,6 +27,7 @@ from paicli.llm.wire_log import WireLog
 _log = logging.getLogger(__name__)
 _MAX_ERROR_BYTES = 65_536
 _MAX_DOCUMENT_BYTES = 16_000_000
+_MAX_REPLY_BYTES = 64_000_000
 _MAX_QUOTED = 2000
 _DRAIN_SECONDS = 0.05
 _EVENT_STARTS = (":", "event", "id", "retry", "data")
@@ -183,8 +184,10 @@ class ChatClient:
         return self._http
 
     async def _read(self, response: Any, reply: Reply, exchange: _Exchange) -> None:
+        from paicli.llm.transport import decoded
+
         exchange.status, exchange.headers = response.status_code, response.headers
-        pieces = response.aiter_bytes()
+        pieces = _bounded(decoded(response), self.profile.url)
         if self._log is not None:
             pieces = _noted(pieces, exchange.chunks)
         async with aclosing(pieces):
@@ -199,10 +202,10 @@ class ChatClient:
                 )
             start = b""
             async for piece in pieces:
-                start += piece
-                if start.lstrip(_BLANK):
+                start = piece.lstrip(_BLANK)
+                if start:
                     break
-            first = start.lstrip(_BLANK)[:1]
+            first = start[:1]
             if first in (b"<", b"{", b"["):
                 rest = await _collect(pieces, _MAX_DOCUMENT_BYTES)
                 self._take_document(start + rest, reply)
@@ -266,6 +269,16 @@ class _Exchange:
 async def _noted(pieces: AsyncIterator[bytes], noted: list[bytes]) -> AsyncGenerator[bytes, None]:
     async for piece in pieces:
         noted.append(piece)
+        yield piece
+
+
+async def _bounded(pieces: AsyncIterator[bytes], url: str) -> AsyncGenerator[bytes, None]:
+    """Yield the pieces of a body, and break off one that never ends before it fills the memory."""
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size > _MAX_REPLY_BYTES:
+            raise StreamInterrupted(t("wire.reply_too_large", url=url))
         yield piece
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Mapping
+import zlib
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from paicli.llm.failures import safe_words
 _LOOPBACK = ("127.", "[::1]", "::1", "localhost", "0.0.0.0")
 _KEEP_ALIVE_SECONDS = 120.0
 _CONNECTIONS = 8
+_LARGEST_PIECE = 65_536
 
 
 def open_http(
@@ -31,7 +33,11 @@ def open_http(
     on_this_machine = _is_on_this_machine(url)
     try:
         return httpx.AsyncClient(
-            headers={"User-Agent": f"paicli/{__version__}", **headers},
+            headers={
+                "User-Agent": f"paicli/{__version__}",
+                "Accept-Encoding": "gzip, deflate",
+                **headers,
+            },
             timeout=timeout,
             transport=transport,
             verify=_trust(url),
@@ -61,13 +67,39 @@ async def fetch(
             http.stream(method, url, json=body) as response,
         ):
             data = bytearray()
-            async for piece in response.aiter_bytes():
+            async for piece in decoded(response):
                 data += piece
                 if len(data) > limit:
                     raise ModelError(t("wire.list_too_large", url=url))
             return response.status_code, bytes(data)
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
         raise unreachable(error, url, key) from error
+
+
+async def decoded(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """Yield a body decompressed, in bounded pieces: a few bytes may stand for gigabytes.
+
+    Raises httpx.DecodingError for what is broken or was not asked for, as compression in layers.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity") or response.is_stream_consumed:
+        async for piece in response.aiter_bytes():
+            yield piece
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise httpx.DecodingError(f"unknown compression {encoding}")
+    inflate = None
+    async for piece in response.aiter_raw():
+        if inflate is None and piece:
+            bare = encoding == "deflate" and piece[0] & 0x0F != zlib.DEFLATED
+            inflate = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+        packed = piece
+        while inflate is not None and packed and not inflate.eof:
+            try:
+                yield inflate.decompress(packed, _LARGEST_PIECE)
+            except zlib.error as error:
+                raise httpx.DecodingError(str(error)) from error
+            packed = inflate.unconsumed_tail
 
 
 def unreachable(error: Exception, url: str, key: str) -> ModelError:
