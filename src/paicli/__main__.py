@@ -12,9 +12,12 @@ def main() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"paicli {__version__}")
         return 0
-    from paicli import cli
+    try:
+        from paicli import cli
 
-    return cli.main(sys.argv[1:])
+        return cli.main(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are still being read
+        return 130
 
 
 if __name__ == "__main__":

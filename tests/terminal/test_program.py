@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_server import DONE, Pause, Turn, ask, call, chunk, say
-from tests.terminal.screen import CTRL_C, CTRL_D, ENTER, Screen
+from tests.model_server import DONE, Pause, Turn, ask, call, chunk, hang, say
+from tests.terminal.screen import CTRL_C, CTRL_D, ENTER, ESC, Screen
 
 
 @pytest.fixture
@@ -198,3 +198,25 @@ def sleepers():
             if b"4321" in process.read_bytes() and b"sleep" in process.read_bytes():
                 found.append(process)
     return found
+
+
+@pytest.mark.parametrize("stop", [ESC, CTRL_C])
+def test_what_is_sent_right_behind_a_stop_is_the_next_turn(start, stop):
+    screen = start(hang(answers=False), say("next answer"))
+    screen.send("go" + ENTER)
+    screen.server.wait_for_requests(1)
+    screen.send(stop)
+    screen.wait_for("Cancelled.")
+    screen.type("hello")
+    screen.wait_for("next answer", 20)
+    assert screen.server.requests[1].messages[-1]["content"].startswith("hello")
+
+
+def test_ctrl_c_while_the_program_is_being_loaded_ends_it_quietly(tmp_path):
+    with Screen("paicli", "--demo", "-C", str(tmp_path), PAICLI_HOME=str(tmp_path / "h")) as screen:
+        screen.watch(0.15)
+        screen.send(CTRL_C)
+        screen.watch(2)
+        screen.send(CTRL_C + CTRL_D)
+        screen.exit_code()
+        assert "Traceback" not in screen.text()

@@ -50,12 +50,13 @@ class Escape:
     def __init__(self, act: Callable[[], None]) -> None:
         self._act = act
         self._at = float("-inf")
+        self._text = ""
         self._void_until = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
 
-    def pressed(self) -> None:
+    def pressed(self, buffer: Buffer) -> None:
         """Take note of the key; it acts a moment later unless it is withdrawn."""
-        self._at = time.monotonic()
+        self._at, self._text = time.monotonic(), buffer.text
         if self._at < self._void_until:
             return
         self.withdraw()
@@ -72,9 +73,9 @@ class Escape:
         self._void_until = time.monotonic() + 0.05
         self.withdraw()
 
-    def just_pressed(self) -> bool:
-        """Tell whether a key now may be the second half of an Alt combination."""
-        return time.monotonic() - self._at < _SPLIT_ALT_ENTER
+    def just_pressed(self, buffer: Buffer) -> bool:
+        """Tell whether a key now may be the second half of an Alt combination: nothing came between."""
+        return time.monotonic() - self._at < _SPLIT_ALT_ENTER and buffer.text == self._text
 
 
 def bindings(desk: KeyTarget) -> KeyBindings:
@@ -92,7 +93,7 @@ def _add_sending_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     @keys.add("enter", filter=Condition(lambda: desk.dialog is None))
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if desk.escape.just_pressed():
+        if desk.escape.just_pressed(buffer):
             desk.escape.withdraw()
             buffer.insert_text("\n")
         elif buffer.complete_state and buffer.complete_state.current_completion:
@@ -140,8 +141,8 @@ def _add_control_keys(keys: KeyBindings, desk: KeyTarget) -> None:
         return not event.current_buffer.text
 
     @keys.add("escape", filter=~vi_mode | vi_navigation_mode)
-    def _(_event: KeyPressEvent) -> None:
-        desk.escape.pressed()
+    def _(event: KeyPressEvent) -> None:
+        desk.escape.pressed(event.current_buffer)
 
     @keys.add("c-c")
     @keys.add("<sigint>")
@@ -193,7 +194,7 @@ def _add_dialog_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     def _(event: KeyPressEvent) -> None:
         pressed = event.key_sequence[0]
         if pressed.key == Keys.Escape:
-            desk.escape.pressed()
+            desk.escape.pressed(event.current_buffer)
         elif pressed.key in (Keys.ControlC, Keys.SIGINT):
             desk.interrupt(event.current_buffer)
         elif pressed.key == Keys.ControlD:
@@ -207,5 +208,5 @@ def _add_dialog_keys(keys: KeyBindings, desk: KeyTarget) -> None:
 
     @keys.add("enter", filter=entering)
     def _(event: KeyPressEvent) -> None:
-        if desk.dialog is not None and not desk.escape.just_pressed():
+        if desk.dialog is not None and not desk.escape.just_pressed(event.current_buffer):
             desk.dialog.enter(event.current_buffer.text)

@@ -25,6 +25,8 @@ from paicli.ui.terminal import Terminal
 _log = logging.getLogger(__name__)
 _OWN = "own"
 """The id of a call that the person made, not the model."""
+_GOES_ON = ("done", "cancelled")
+"""The endings of a turn behind which waiting messages are sent: what waits then was typed after the stop."""
 _LAST_WAIT = 5.0
 """Seconds that a cancelled run gets to end its processes when the person leaves."""
 
@@ -99,8 +101,10 @@ class Turns:
         self._turns.add_done_callback(lambda _: self.terminal.wake.set())
 
     def cancel(self) -> None:
-        """Stop the turn that runs, if any."""
+        """Stop the turn that runs, if any. What waits for it goes back; what is typed next is a new turn."""
         if self._run is not None:
+            if waiting := self.terminal.pending.take_all_back():
+                self.not_sent(waiting)
             self._run.cancel()
 
     async def stop(self) -> None:
@@ -143,21 +147,19 @@ class Turns:
     async def _run_alone(self, call: commands.Call) -> None:
         """Run a command that nothing else runs beside; it can be stopped like a turn."""
         running = self._run = asyncio.create_task(self._run_command(call))
-        go_on = True
         try:
             await running
         except asyncio.CancelledError:
-            go_on = False
             self.say(Note(t("terminal.cancelled"), "warning"))
         finally:
             if self._run is running:
                 self._run = None
         if self._turns is asyncio.current_task():
-            await self._send_waiting(go_on=go_on)
+            await self._send_waiting(go_on=True)
 
     async def _take_turns(self, text: str, run: RunTurn) -> None:
         result = await self._one_turn(text, run)
-        await self._send_waiting(go_on=result.status == "done")
+        await self._send_waiting(go_on=result.status in _GOES_ON)
 
     async def _send_waiting(self, *, go_on: bool) -> None:
         """Run a turn for what was typed meanwhile and nobody took; give it back after a failure."""
@@ -169,7 +171,7 @@ class Turns:
                 self._echo(message.shown)
             text = "\n\n".join(message.sent for message in waiting)
             result = await self._one_turn(text, self.agent.run)
-            go_on = result.status == "done"
+            go_on = result.status in _GOES_ON
 
     async def _run_own(
         self, command: str, run: Callable[[str, Tell], Awaitable[ToolOutput]]
@@ -210,17 +212,14 @@ class Turns:
             self._seen_by_model.append(
                 f"I ran this in the terminal: {command}\n{wrap('execute_command', output.text)}"
             )
-        await self._send_waiting(go_on=ending.status == "done")
+        await self._send_waiting(go_on=ending.status in _GOES_ON)
 
     async def _one_turn(self, text: str, run: RunTurn) -> TurnResult:
         self.terminal.renderer.start_turn()
         self.turn_began()
         result = TurnResult("error", error=t("terminal.bug"), exit_code=1)
         try:
-            attached = await asyncio.to_thread(mentions.attached, text, self.actions.root)
-            sent = "\n\n".join([*self._seen_by_model, attached])
-            self._seen_by_model = []
-            self._run = asyncio.create_task(run(sent, text))
+            self._run = asyncio.create_task(self._attached_run(text, run))
             result = await self._run
         except asyncio.CancelledError:
             result = TurnResult("cancelled", exit_code=130)
@@ -231,3 +230,10 @@ class Turns:
             self.terminal.renderer.end_turn(result)
             self.turn_ended(result)
         return result
+
+    async def _attached_run(self, text: str, run: RunTurn) -> TurnResult:
+        """Run a turn with the files that its text mentions and the commands that came before it."""
+        attached = await asyncio.to_thread(mentions.attached, text, self.actions.root)
+        sent = "\n\n".join([*self._seen_by_model, attached])
+        self._seen_by_model = []
+        return await run(sent, text)
