@@ -3,6 +3,8 @@
 import ast
 import re
 import string
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -58,6 +60,16 @@ def test_the_readme_lists_the_commands_that_exist(name):
     ]
     commands.sort(key=lambda command: command.name)
     assert listed == [f"/{c.name} {c.arguments}".rstrip() for c in commands]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_readme_shows_every_flag_of_the_command_line(name):
+    told = subprocess.run(
+        [sys.executable, "-m", "paicli", "--help"], capture_output=True, text=True, check=True
+    )
+    flags = set(re.findall(r"^ +(?:-\w,? )?.*?(--[a-z-]+)", told.stdout, re.M))
+    block = read(name).partition("paicli [PROMPT]")[2].partition("```")[0]
+    assert flags - set(re.findall(r"--[a-z-]+", block)) == {"--print"}  # shown as -p
 
 
 def outline(name):
