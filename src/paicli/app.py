@@ -7,128 +7,30 @@ import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from paicli import config, log, secrets, undo
-from paicli.agent.agent import Agent
-from paicli.agent.events import Emit, Notice, TurnResult
-from paicli.agent.extension import Extension
-from paicli.agent.hooks import Hooks
+from paicli.agent.events import Notice
 from paicli.agent.interrupt import Interruptible
-from paicli.agent.plan_crew import FreshAgents
-from paicli.agent.plan_journal import Journal
-from paicli.agent.plan_review import Always, Choice, PlanReviewer
-from paicli.agent.planner import Planner
+from paicli.agent.plan_review import Always, Choice
 from paicli.config import Settings
 from paicli.display import Note
 from paicli.errors import ConfigError
-from paicli.extensions.project_notes import ProjectNotes
 from paicli.extensions.steering import Steering
 from paicli.i18n import t
 from paicli.llm import providers
-from paicli.llm.client import ChatClient
 from paicli.llm.providers import ModelProfile
-from paicli.policy.approval import Approval, Effect, Mode, Reviewer
-from paicli.policy.audit import Audit
-from paicli.policy.classifier import ApprovalClassifier
-from paicli.policy.path_guard import PathGuard
-from paicli.policy.permissions import Permissions
-from paicli.policy.sandbox import CommandSandbox
+from paicli.options import Options
 from paicli.policy.trust import Trust
-from paicli.session.store import Session, SessionStore
+from paicli.rig import Rig, assemble, demo_profile, open_session
+from paicli.session.store import SessionStore
 from paicli.text import visible
-from paicli.tools.base import Tell, Tool, ToolOutput
-from paicli.tools.files import file_tools
-from paicli.tools.processes import Processes
-from paicli.tools.registry import ToolRegistry
-from paicli.tools.results import ResultStore
-from paicli.tools.shell import ExecuteCommandParameters, shell_tool
+from paicli.toolbox import load_ahead
 from paicli.ui.actions import Actions
 from paicli.ui.headless import Headless
 from paicli.ui.models import Models
 from paicli.ui.piped import read_piped_stdin
-from paicli.ui.undo_headless import is_undo_command
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line asks for. `resume` is an id, empty for «let me choose», None for no."""
-
-    prompt: str = ""
-    headless: bool = False
-    output_format: str = "text"
-    mode: Mode = Mode.AUTO
-    approve_plan: bool = False
-    model: str = ""
-    root: Path = Path()
-    continue_newest: bool = False
-    resume: str | None = None
-    allow: tuple[str, ...] = ()
-    demo: bool = False
-
-
-@dataclass(slots=True)
-class Rig:
-    """A wired agent, and what is exchanged or closed around it."""
-
-    settings: Settings
-    agent: Agent
-    planner: Planner
-    session: Session
-    store: SessionStore
-    processes: Processes
-    sandbox: CommandSandbox
-    results: ResultStore
-    classifier: ApprovalClassifier
-    shell: Tool[ExecuteCommandParameters]
-    closing: list[asyncio.Task[None]] = field(default_factory=list)
-
-    @property
-    def client(self) -> ChatClient:
-        """Return the client of the model that is talked to."""
-        return self.agent.client
-
-    @property
-    def approval(self) -> Approval:
-        """Return the rule that decides what may happen."""
-        return self.agent.approval
-
-    async def run(self, text: str, submitted: str | None = None) -> TurnResult:
-        """Carry out one request in the way of the mode: as a plan in plan mode, else at once."""
-        how = self.planner if self.approval.mode is Mode.PLAN else self.agent
-        return await how.run(text, submitted)
-
-    def use_model(self, profile: ModelProfile) -> None:
-        """Go on with another model; the conversation stays."""
-        for old in (self.agent.client, self.classifier):
-            self.closing.append(asyncio.create_task(old.aclose()))
-        self.agent.client = _client(profile, self.settings)
-        self.classifier = _classifier(self.agent.client, self.settings)
-        self.agent.approval.classifier = self.classifier
-        self.results.fit(profile.context_window)
-
-    def interrupted_plan(self, key: str) -> str:
-        """Return the words of `key` about a plan that this session left in the middle, or nothing."""
-        left = self.planner.unfinished() if self.session.resumed else None
-        return t(key, count=left.left, total=len(left.plan.tasks)) if left else ""
-
-    def switch_session(self, session: Session) -> None:
-        """Go on with another conversation."""
-        self.session.ledger.close()
-        self.session = session
-        self.agent.open(session.conversation)
-
-    def new_conversation(self) -> None:
-        """Begin an empty session; the old one stays on disk."""
-        self.switch_session(self.store.create(self.agent.client.profile.model))
-
-    async def close(self) -> None:
-        """End every process, the connections and the session file."""
-        self.processes.end_all()
-        self.session.ledger.close()
-        await asyncio.gather(self.agent.client.aclose(), self.classifier.aclose(), *self.closing)
 
 
 def run(options: Options, overrides: Mapping[str, str]) -> int:
@@ -174,9 +76,12 @@ def _ask_trust(trust: Trust) -> bool:
 
 
 def _run_headless(options: Options, settings: Settings) -> int:
-    if is_undo_command(options.prompt):
-        return _take_back(options, settings)
-    profile = _demo_profile() if options.demo else providers.select(settings, options.model)
+    if options.prompt.lstrip().startswith("/"):
+        from paicli.ui.undo_headless import is_undo_command
+
+        if is_undo_command(options.prompt):
+            return _take_back(options, settings)
+    profile = demo_profile() if options.demo else providers.select(settings, options.model)
     if profile is None:
         raise ConfigError(t("cli.no_model"))
     piped = read_piped_stdin(_to_stderr)
@@ -193,7 +98,7 @@ def _run_headless(options: Options, settings: Settings) -> int:
 def _take_back(options: Options, settings: Settings) -> int:
     store = SessionStore(settings.home, settings.root)
     goes_on = options.continue_newest or options.resume
-    opens = (lambda emit: _session(options, store, "", emit)) if goes_on else None
+    opens = (lambda emit: open_session(options, store, "", emit)) if goes_on else None
     return undo.take_back(options.prompt, options.output_format, settings, opens)
 
 
@@ -210,6 +115,7 @@ async def _headless(
     listener.start(rig.session.id, profile.model, str(options.root))
     if text and (left := rig.interrupted_plan("plan.offer_headless")):
         listener.on_event(Notice("plan_left", left))
+    rig.client.when_sent = load_ahead
     try:
         with runs.signals(rig.processes.end_all):
             work = rig.run(text, submitted) if text else rig.planner.go_on()
@@ -237,11 +143,12 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     from paicli.ui.safety_commands import SafetyCommands
     from paicli.ui.session_commands import SessionCommands
     from paicli.ui.terminal import Terminal
+    from paicli.ui.undo_commands import UndoCommands
 
     profile = None if options.demo else providers.select(settings, options.model)
     notices = list(warnings)
     if profile is None:
-        profile = _demo_profile()
+        profile = demo_profile()
         notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
     terminal = Terminal()
     steering = Steering(terminal.pending.take)
@@ -252,6 +159,7 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     if left := rig.interrupted_plan("plan.offer"):
         notices.append(left)
     remarks = [Note(text) for text in resumed_remarks(rig.session)]
+    taking_back = UndoCommands(files.history, terminal.reviewer.review, files.tell_model)
     sessions = SessionCommands(
         rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
     )
@@ -271,8 +179,8 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
             more_commands=(
                 *sessions.commands(),
                 *safety.commands(),
-                *files.commands(terminal.reviewer),
-                plan_command(rig.planner),
+                *taking_back.commands(),
+                plan_command(lambda: rig.planner),
             ),
             notices=[*(Note(text, "warning") for text in notices), *remarks],
         )
@@ -288,111 +196,18 @@ def _actions(rig: Rig, settings: Settings) -> Actions:
         rig.use_model,
     )
 
-    async def run_command(command: str, tell: Tell) -> ToolOutput:
-        return await rig.shell.run(ExecuteCommandParameters(command=command), tell)
-
     return Actions(
         root=settings.root,
         home=settings.home,
         model=models.answer,
         model_names=models.names,
         new_conversation=rig.new_conversation,
-        run_command=run_command,
+        load_ahead=load_ahead,
+        run_command=rig.toolbox.run_command,
         editing=settings.editing,
         notify=settings.notify,
         lines_only=settings.screen == "lines",
     )
-
-
-def assemble(
-    options: Options,
-    settings: Settings,
-    profile: ModelProfile,
-    emit: Emit,
-    plans: PlanReviewer,
-    person: Reviewer | None = None,
-    extensions: Sequence[Extension] = (),
-) -> Rig:
-    """Wire an agent for one session: new, or the one that the options name."""
-    guard = PathGuard(settings.root)
-    store = SessionStore(settings.home, settings.root)
-    session = _session(options, store, profile.model, emit)
-    processes = Processes()
-    sandbox = CommandSandbox(settings.root, settings.command_sandbox)
-    shell = shell_tool(settings.root, settings, processes, sandbox)
-    tools: list[Any] = [*file_tools(guard), shell]
-    client = _client(profile, settings)
-    classifier = _classifier(client, settings)
-    approval = Approval(
-        options.mode,
-        person,
-        classifier,
-        Audit(settings.home, settings.audit_dir),
-        Permissions(settings.home, settings.root, options.allow),
-    )
-    results = ResultStore(guard, settings.offload_threshold)
-    results.fit(profile.context_window)
-    extensions = (ProjectNotes(guard, settings.home, trusted=settings.trusted), *extensions)
-    for extension in extensions:
-        tools += extension.tools()
-    agent = Agent(
-        client,
-        ToolRegistry(tools, results),
-        approval,
-        session.conversation,
-        settings,
-        emit,
-        extensions,
-    )
-    looks = shell_tool(settings.root, settings, processes, sandbox, leaves_no_trace=True)
-    reading = [*(tool for tool in tools if tool.effect is Effect.READ), looks]
-    planner = Planner(
-        agent,
-        FreshAgents(agent, tools, reading, results, settings, extensions),
-        plans,
-        Journal(lambda: rig.session.ledger),
-        Hooks(extensions, emit),
-        emit,
-        settings.plan_max_replans,
-    )
-    rig = Rig(
-        settings, agent, planner, session, store, processes, sandbox, results, classifier, shell
-    )
-    return rig
-
-
-def _session(options: Options, store: SessionStore, model: str, emit: Emit) -> Session:
-    if options.resume == "":
-        raise ConfigError(t("cli.resume_needs_id"))
-    if options.continue_newest or options.resume:
-        session = store.resume(options.resume, model)
-    else:
-        session = store.create(model)
-    if session.forked:
-        emit(Notice("session_forked", t("session.forked", id=session.id)))
-    session.ledger.on_failure = lambda reason: emit(
-        Notice("session_not_saved", t("session.not_saved", reason=reason))
-    )
-    return session
-
-
-def _client(profile: ModelProfile, settings: Settings) -> ChatClient:
-    if profile.provider == "demo":
-        from paicli.llm import demo
-
-        return ChatClient(profile, settings, demo.demo_transport())
-    return ChatClient(profile, settings)
-
-
-def _demo_profile() -> ModelProfile:
-    from paicli.llm import demo
-
-    return demo.demo_profile()
-
-
-def _classifier(client: ChatClient, settings: Settings) -> ApprovalClassifier:
-    review = providers.for_review(client.profile, settings.classifier_model)
-    return ApprovalClassifier(_client(review, settings))
 
 
 def _to_stderr(line: str) -> None:

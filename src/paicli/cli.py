@@ -13,7 +13,8 @@ from typing import NoReturn
 from paicli import __version__, config, i18n
 from paicli.errors import ConfigError, PaiCliError
 from paicli.i18n import t
-from paicli.policy.approval import Mode
+from paicli.options import Options
+from paicli.policy.modes import Mode
 from paicli.text import clean, visible
 
 _log = logging.getLogger(__name__)
@@ -56,10 +57,10 @@ def _complain(text: str) -> None:
 def _run(arguments: Sequence[str]) -> int:
     wanted = os.environ.get("PAICLI_LANG", "").strip().lower()
     i18n.use(wanted if wanted in i18n.LANGUAGES else i18n.detect(os.environ))
-    from paicli import app
-
     if arguments[:1] == ["doctor"]:
         parsed = _doctor_parser().parse_args(arguments[1:])
+        from paicli import app
+
         return app.doctor(_root(parsed.cwd), parsed.provider)
     parsed = _parser().parse_args(arguments)
     headless = parsed.print is not None
@@ -72,7 +73,7 @@ def _run(arguments: Sequence[str]) -> int:
         raise ConfigError(t("cli.usage", reason=t("cli.approve_needs_p")))
     if parsed.approve_plan and parsed.mode not in (None, Mode.PLAN):
         raise ConfigError(t("cli.usage", reason=t("cli.approve_needs_plan")))
-    options = app.Options(
+    options = Options(
         prompt=clean(prompts[0]) if prompts else "",
         headless=headless,
         output_format=parsed.output_format,
@@ -89,6 +90,8 @@ def _run(arguments: Sequence[str]) -> int:
         "PAICLI_REACT_MAX_ITERATIONS": parsed.max_iterations,
         "PAICLI_REACT_TOKEN_BUDGET": parsed.token_budget,
     }
+    from paicli import app
+
     return app.run(options, {name: value for name, value in overrides.items() if value})
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 LANGUAGES = ("en", "zh")
 
 _language = "en"
-_texts: dict[str, dict[str, str]] = {}
+_files: dict[str, dict[str, str]] = {}
+_texts: dict[tuple[str, str], dict[str, str]] = {}
+_HEADING = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
 
 def detect(environ: Mapping[str, str]) -> str:
@@ -35,18 +37,34 @@ def language() -> str:
 
 def t(key: str, **values: object) -> str:
     """Return the text of `key` (`section.name`) in the language in use, with `{name}`s filled in."""
-    text = load(_language)[key]
+    section, _, name = key.partition(".")
+    text = _section(_language, section)[name]
     return text.format_map(values) if values else text
 
 
 def load(language: str) -> dict[str, str]:
     """Return all texts of a language, keyed by `section.name`."""
-    if language not in _texts:
+    return {
+        f"{section}.{name}": text
+        for section in _sources(language)
+        for name, text in _section(language, section).items()
+    }
+
+
+def _section(language: str, section: str) -> dict[str, str]:
+    """Return one section, parsed when it is needed: a start needs few, and all cost more than the rest of it."""
+    texts = _texts.get((language, section))
+    if texts is None:
+        import tomllib
+
+        texts = _texts[language, section] = tomllib.loads(_sources(language)[section])
+    return texts
+
+
+def _sources(language: str) -> dict[str, str]:
+    """Return the text of each section, not parsed yet. A section begins at a line that is `[name]` alone."""
+    if language not in _files:
         file = Path(__file__).with_name("locales") / f"{language}.toml"
-        sections = tomllib.loads(file.read_text(encoding="utf-8"))
-        _texts[language] = {
-            f"{section}.{name}": text
-            for section, names in sections.items()
-            for name, text in names.items()
-        }
-    return _texts[language]
+        _, *pieces = _HEADING.split(file.read_text(encoding="utf-8"))
+        _files[language] = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    return _files[language]

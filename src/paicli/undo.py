@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 
 from paicli.agent.events import Emit, Notice
 from paicli.agent.extension import Extension
 from paicli.config import Settings
-from paicli.extensions.snapshots.extension import Snapshots
-from paicli.extensions.snapshots.history import History
-from paicli.extensions.snapshots.tree import Limits
+from paicli.extensions.snapshots.extension import Keeps, Snapshots
+from paicli.extensions.snapshots.place import is_half_done
 from paicli.i18n import t
 from paicli.llm.messages import Message
-from paicli.policy.approval import Reviewer
 from paicli.session.conversation import Conversation
 from paicli.session.store import Session
-from paicli.ui.commands import Command
-from paicli.ui.headless import Headless
-from paicli.ui.undo_commands import UndoCommands
-from paicli.ui.undo_headless import run_undo_command
 
 
 class Files:
@@ -32,7 +27,17 @@ class Files:
         self._settings = settings
         self._emit = emit
         self._session = session
-        self.history = _history(settings, emit)
+        self._history: Keeps | None = None
+        self._opening = threading.Lock()
+        if is_half_done(settings.home, settings.root):
+            self.history()
+
+    def history(self) -> Keeps:
+        """Return the history. It is opened when it is needed: no question needs it."""
+        with self._opening:
+            if self._history is None:
+                self._history = _history(self._settings, self._emit)
+            return self._history
 
     def extensions(self) -> tuple[Extension, ...]:
         """Return what keeps snapshots; nothing when the person does not want any."""
@@ -44,20 +49,20 @@ class Files:
         session = self._session()
         return session.id, session.conversation.typed()
 
-    def commands(self, person: Reviewer) -> tuple[Command, ...]:
-        """Return the slash commands; they ask `person` and tell the model."""
-
-        def tell(text: str) -> None:
-            tell_model(self._session().conversation, text)
-
-        return UndoCommands(self.history, person.review, tell).commands()
+    def tell_model(self, text: str) -> None:
+        """Add a message about what was taken back."""
+        tell_model(self._session().conversation, text)
 
     def close(self) -> None:
         """Let go of the store."""
-        self.history.close()
+        if self._history is not None:
+            self._history.close()
 
 
-def _history(settings: Settings, emit: Emit) -> History:
+def _history(settings: Settings, emit: Emit) -> Keeps:
+    from paicli.extensions.snapshots.history import History
+    from paicli.extensions.snapshots.tree import Limits
+
     limits = Limits(settings.snapshot_days, settings.snapshot_megabytes, settings.snapshot_excludes)
     off = "" if settings.snapshots else t("undo.switched_off")
     made = History(
@@ -71,6 +76,9 @@ def take_back(
     command: str, output_format: str, settings: Settings, opens: Callable[[Emit], Session] | None
 ) -> int:
     """Carry out `-p /undo` and its kin; the conversation that `opens` gives, if any, learns of it."""
+    from paicli.ui.headless import Headless
+    from paicli.ui.undo_headless import run_undo_command
+
     listener = Headless(output_format, sys.stdout, sys.stderr)
     session = opens(listener.on_event) if opens else None
     id_ = session.id if session else ""

@@ -27,7 +27,8 @@ from paicli.agent.events import (
 from paicli.display import Diff, Table
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
-from paicli.policy.approval import Effect, Mode, ReviewRequest
+from paicli.policy.approval import ReviewRequest
+from paicli.policy.modes import Effect, Mode
 from paicli.tools.base import ToolOutput, ToolResult
 from paicli.ui.actions import Actions
 from paicli.ui.repl import run_repl

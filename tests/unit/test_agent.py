@@ -23,9 +23,11 @@ from paicli.config import Settings
 from paicli.errors import ModelRefused, ModelUnreachable, PolicyDenied, ToolFailed
 from paicli.llm.deltas import TextDelta
 from paicli.llm.messages import ChatResponse, Message, ToolCall, Usage
-from paicli.policy.approval import Effect, Mode, Verdict
+from paicli.policy.approval import Verdict
+from paicli.policy.modes import Effect, Mode
 from paicli.session.conversation import Conversation
-from paicli.tools.base import Parameters, Tool, ToolOutput
+from paicli.tools.base import Tool, ToolOutput
+from paicli.tools.parameters import Parameters
 from paicli.tools.registry import ToolRegistry
 
 
@@ -110,7 +112,7 @@ async def sees(parameters, tell):
 
 def agent_with(client, *tools, approval=None, extensions=(), root=Path("/nowhere"), **settings):
     events = []
-    registry = ToolRegistry(tools or [tool("look", Effect.READ, sees)], Plain())
+    registry = ToolRegistry(lambda: tools or [tool("look", Effect.READ, sees)], Plain())
     conversation = Conversation(Nowhere())
     settings = Settings(root=root, home=root, trusted=False, providers={}, **settings)
     agent = Agent(

@@ -10,10 +10,11 @@ import pytest
 
 from paicli.errors import ConfigError, ModelUnreachable
 from paicli.llm.messages import ChatResponse
-from paicli.policy.approval import Approval, Effect, Mode, ReviewRequest, Verdict
+from paicli.policy.approval import Approval, ReviewRequest, Verdict
 from paicli.policy.audit import Audit
 from paicli.policy.classifier import ApprovalClassifier
 from paicli.policy.command_guard import CommandGuard
+from paicli.policy.modes import Effect, Mode
 from paicli.policy.permissions import Permissions
 
 

@@ -31,10 +31,12 @@ from paicli.config import Settings
 from paicli.errors import ModelRefused, ModelUnreachable
 from paicli.llm.deltas import TextDelta
 from paicli.llm.messages import ChatResponse, ToolCall, Usage
-from paicli.policy.approval import Approval, Effect, Mode, Verdict
+from paicli.policy.approval import Approval, Verdict
+from paicli.policy.modes import Effect, Mode
 from paicli.session.ledger import load, records
 from paicli.session.store import SessionStore
-from paicli.tools.base import Parameters, Tool, ToolOutput
+from paicli.tools.base import Tool, ToolOutput
+from paicli.tools.parameters import Parameters
 from paicli.tools.registry import ToolRegistry
 from paicli.tools.results import ResultStore
 
@@ -183,7 +185,7 @@ class Stage:
         approval = Approval(Mode.PLAN, None, Allows(), Nobody(), Nobody())
         self.agent = Agent(
             model,
-            ToolRegistry(tools, results),
+            ToolRegistry(lambda: tools, results),
             approval,
             self.session.conversation,
             settings,

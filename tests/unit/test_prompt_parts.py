@@ -13,7 +13,8 @@ from prompt_toolkit.document import Document
 from paicli import i18n
 from paicli.git import git_branch
 from paicli.llm.messages import Usage
-from paicli.policy.approval import Effect, ReviewRequest
+from paicli.policy.approval import ReviewRequest
+from paicli.policy.modes import Effect
 from paicli.text import width
 from paicli.ui.approval import PersonReviewer, keys_text
 from paicli.ui.commands import BUILT_IN, CommandTable

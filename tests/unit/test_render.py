@@ -19,7 +19,8 @@ from paicli.agent.events import (
 from paicli.display import Choice, Code, Diff, Note, Table
 from paicli.llm.deltas import ReasoningDelta, Retrying, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
-from paicli.policy.approval import Effect, ReviewRequest
+from paicli.policy.approval import ReviewRequest
+from paicli.policy.modes import Effect
 from paicli.text import width
 from paicli.tools.base import ToolResult
 from paicli.ui.ink import Ink

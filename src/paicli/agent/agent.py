@@ -28,7 +28,8 @@ from paicli.i18n import t
 from paicli.llm.client import ChatClient
 from paicli.llm.deltas import TextDelta
 from paicli.llm.messages import ChatResponse, Message, Usage
-from paicli.policy.approval import Approval, Mode
+from paicli.policy.approval import Approval
+from paicli.policy.modes import Mode
 from paicli.session.conversation import LLM_RESPONSE, SYSTEM_PROMPT, USER_INPUT, Conversation
 from paicli.text import clean
 from paicli.tools.base import ToolResult

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from paicli.agent.events import Emit, ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from paicli.agent.hooks import Hooks
 from paicli.llm.messages import ToolCall
-from paicli.policy.approval import Approval, Effect, Mode, ReviewRequest
+from paicli.policy.approval import Approval, ReviewRequest
+from paicli.policy.modes import Effect, Mode
 from paicli.tools.base import ToolResult
 from paicli.tools.registry import Prepared, ToolRegistry
 

@@ -21,8 +21,12 @@ class Extension:
         return type(self).__name__
 
     def tools(self) -> Sequence[Tool[Any]]:
-        """Return tools to offer; asked once a session."""
+        """Return tools to offer, always the same."""
         return ()
+
+    def tool_names(self) -> Sequence[str]:
+        """Return the names of `tools()`, without making them where that takes long."""
+        return [tool.name for tool in self.tools()]
 
     def system_prompt(self) -> str:
         """Return a part of the system prompt; asked once a session, so that it stays byte-stable."""

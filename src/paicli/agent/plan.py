@@ -17,6 +17,8 @@ from paicli.errors import PlanError
 from paicli.text import clean
 
 PARALLEL_TASKS = 4
+SUBMIT_PLAN = "submit_plan"
+FINISH_TASK = "finish_task"
 MOST_TASKS = 500
 """More is no plan that a person could judge."""
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.S)

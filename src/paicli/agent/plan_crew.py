@@ -13,7 +13,8 @@ from paicli.agent.extension import Extension
 from paicli.agent.plan_tools import WithinTurn
 from paicli.config import Settings
 from paicli.llm.messages import Usage
-from paicli.policy.approval import Approval, Mode
+from paicli.policy.approval import Approval
+from paicli.policy.modes import Mode
 from paicli.session.conversation import Conversation
 from paicli.tools.base import Tool
 from paicli.tools.registry import ToolRegistry
@@ -69,11 +70,11 @@ class FreshAgents:
     ) -> Agent:
         """Return a new agent."""
         if may_change:
-            registry = ToolRegistry([*self._tools, *tools], self._results)
+            registry = ToolRegistry(lambda: [*self._tools, *tools], self._results)
         else:
             only_cut = ResultStore(None, self._settings.offload_threshold)
             only_cut.fit(self._main.client.profile.context_window)
-            registry = ToolRegistry([*self._reading, *tools], only_cut)
+            registry = ToolRegistry(lambda: [*self._reading, *tools], only_cut)
         approval = WithinPlan(self._main.approval, may_change=may_change)
         # Those of the session first: the other ones end the turn.
         all_extensions = [*self._extensions, *extensions]

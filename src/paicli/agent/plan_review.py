@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from paicli.agent.events import TurnResult
 from paicli.agent.plan import Plan
+from paicli.agent.plan_journal import Unfinished
 
 
 class Choice(StrEnum):
@@ -42,3 +44,13 @@ class Always:
     async def review_plan(self, _plan: Plan) -> Judgement:
         """Return the answer."""
         return self._judgement
+
+
+class Plans(Protocol):
+    """What carries requests out as plans; `agent.planner.Planner`, which is made when it is needed."""
+
+    async def run(self, text: str, submitted: str | None = None) -> TurnResult: ...
+
+    async def go_on(self) -> TurnResult: ...
+
+    def unfinished(self) -> Unfinished | None: ...

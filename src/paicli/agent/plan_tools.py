@@ -9,15 +9,13 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from paicli.agent.extension import Extension
-from paicli.agent.plan import Plan, TaskType, from_value
+from paicli.agent.plan import FINISH_TASK, SUBMIT_PLAN, Plan, TaskType, from_value
 from paicli.errors import PlanError, ToolFailed
 from paicli.i18n import t
 from paicli.llm.messages import Message
-from paicli.policy.approval import Effect
-from paicli.tools.base import Parameters, Tell, Tool, ToolOutput, ToolResult
-
-SUBMIT_PLAN = "submit_plan"
-FINISH_TASK = "finish_task"
+from paicli.policy.modes import Effect
+from paicli.tools.base import Tell, Tool, ToolOutput, ToolResult
+from paicli.tools.parameters import Parameters
 
 _TASK_SCHEMA = {
     "type": "object",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paicli.git import git_branch
-from paicli.policy.approval import Mode
+from paicli.policy.modes import Mode
 from paicli.text import clean, one_line
 
 _PROMPTS = Path(__file__).with_name("prompts")

@@ -53,6 +53,8 @@ class ChatClient:
         self, profile: ModelProfile, settings: Settings, transport: Transport | None = None
     ) -> None:
         self.profile = profile
+        self.when_sent: Callable[[], None] | None = None
+        """Called once, when the first request is on its way: from then on there is time."""
         self._settings = settings
         self._transport = transport
         self._http: Any = None
@@ -141,6 +143,8 @@ class ChatClient:
         url = self.profile.url
         try:
             request = self._open().build_request("POST", url, content=body)
+            if self.when_sent is not None:
+                request.extensions["trace"] = self._notice
             response = await self._open().send(request, stream=True)
             try:
                 await self._read(response, reply, exchange)
@@ -162,6 +166,12 @@ class ChatClient:
                     url, body, exchange.status, exchange.headers, exchange.chunks, exchange.error
                 )
         return reply.finish()
+
+    async def _notice(self, event: str, _details: Any) -> None:
+        """Hear from the connection how far a request has come."""
+        if event.endswith("send_request_body.complete") and self.when_sent is not None:
+            when_sent, self.when_sent = self.when_sent, None
+            when_sent()
 
     def _open(self) -> Any:
         """Return the HTTP client, made at the first request: httpx is slow to import."""

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Protocol
 
 from paicli.display import Display
 from paicli.policy.audit import Audit
+from paicli.policy.modes import Effect, Mode
 from paicli.policy.permissions import Permissions
 
 REFUSALS_BEFORE_ASKING = 3
-
-
-class Effect(StrEnum):
-    """What a tool does to the world."""
-
-    READ = "read"
-    WRITE = "write"
-    COMMAND = "command"
-
-
-class Mode(StrEnum):
-    """How much the person wants to be asked; Shift+Tab cycles in this order."""
-
-    AUTO = "auto"
-    PLAN = "plan"
-    ASK = "ask"
-
-    def next(self) -> Mode:
-        """Return the mode that Shift+Tab switches to."""
-        modes = list(Mode)
-        return modes[(modes.index(self) + 1) % len(modes)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """What the person allowed from now on: rules for the beginnings of commands, kept in their own folder.
 
+What parses commands is imported when there is one: it is slow to load, and most starts need none.
+
 A rule matches the parsed words of a simple command. A whole command line is allowed when each part
 of it is allowed by a rule or provably only reads. Nothing in a project's own files makes a rule.
 """
@@ -16,10 +18,7 @@ from typing import Any
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
-from paicli.policy.command_guard import CommandGuard
-from paicli.policy.harmless import why_not_harmless
 from paicli.policy.private_file import read_document, write_document
-from paicli.policy.rule_words import RulePart, matches, offered_prefix, parts, unfit
 
 _MOST_OFFERED = 3
 
@@ -42,7 +41,6 @@ class Permissions:
         self._file = home / "permissions.json"
         self._root = root
         self._project = os.path.realpath(root)
-        self._guard = CommandGuard(root)
         self._of_run = tuple(_rule_from(text) for text in allow)
         self._kept: tuple[Rule, ...] | None = None
 
@@ -68,6 +66,8 @@ class Permissions:
 
     def only_reads(self, command: str) -> bool:
         """Tell whether a command provably only reads inside the project."""
+        from paicli.policy.harmless import why_not_harmless
+
         return why_not_harmless(command, self._root) is None
 
     def allows(self, command: str) -> bool:
@@ -75,19 +75,23 @@ class Permissions:
         rules = (*self._rules(), *self._of_run)
         if not rules:
             return False
+        from paicli.policy.rule_words import matches, parts, why_not_alone
+
         found = parts(command)
         return bool(found) and all(
             any(matches(rule, part.words) for rule in rules)
-            or self._why_not_harmless(part, found) is None
+            or why_not_alone(part, found, self._root) is None
             for part in found
         )
 
     def offer(self, command: str) -> tuple[str, ...]:
         """Return the rules that would allow this command from now on; none when that cannot be said exactly."""
+        from paicli.policy.rule_words import offered_prefix, parts, why_not_alone
+
         wanted = []
         found = parts(command)
         for part in found:
-            if self._why_not_harmless(part, found) is None:
+            if why_not_alone(part, found, self._root) is None:
                 continue
             prefix = offered_prefix(part.words)
             if not prefix:
@@ -98,7 +102,11 @@ class Permissions:
 
     def explain(self, command: str) -> tuple[Part, ...]:
         """Return the verdict on each part of a command, as `/permissions test` shows it."""
-        if reason := self._guard.check(command):
+        from paicli.policy.command_guard import CommandGuard
+        from paicli.policy.harmless import why_not_harmless
+        from paicli.policy.rule_words import matches, parts, why_not_alone
+
+        if reason := CommandGuard(self._root).check(command):
             return (Part(command, "refused", reason),)
         rules = (*self._rules(), *self._of_run)
         found = parts(command)
@@ -108,7 +116,7 @@ class Permissions:
         explained = []
         for part in found:
             rule = next((rule for rule in rules if matches(rule, part.words)), None)
-            reason = self._why_not_harmless(part, found)
+            reason = why_not_alone(part, found, self._root)
             if rule is not None:
                 explained.append(Part(part.text, "rule", shlex.join(rule)))
             elif reason is None:
@@ -116,13 +124,6 @@ class Permissions:
             else:
                 explained.append(Part(part.text, "review", reason))
         return tuple(explained)
-
-    def _why_not_harmless(self, part: RulePart, found: Sequence[RulePart]) -> str | None:
-        """Judge one part alone; behind a `cd` its paths would be others, so there only a rule helps."""
-        moves = any(other.words and other.words[0].text == "cd" for other in found)
-        if not part.plain or (moves and part.words[0].text != "cd"):
-            return "it cannot be judged by itself"
-        return why_not_harmless(part.text, self._root)
 
     def _rules(self) -> tuple[Rule, ...]:
         if self._kept is None:
@@ -133,6 +134,8 @@ class Permissions:
         rules = self._projects().get(self._project)
         if not isinstance(rules, list):
             return ()
+        from paicli.policy.rule_words import unfit
+
         return tuple(
             tuple(rule)
             for rule in rules
@@ -154,6 +157,8 @@ class Permissions:
 
 def _rule_from(text: str) -> Rule:
     """Return the rule that a person wrote. Raises ConfigError for one that would allow anything."""
+    from paicli.policy.rule_words import unfit
+
     try:
         rule = tuple(shlex.split(text))
     except ValueError:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from paicli.policy.harmless import why_not_harmless
 from paicli.policy.shell_syntax import SimpleCommand, parse
 from paicli.policy.shell_words import Word
 from paicli.policy.wrappers import SHELLS, WRAPPERS, unwrap
@@ -150,3 +153,11 @@ def offered_prefix(words: tuple[Word, ...]) -> tuple[str, ...]:
         return ()
     prefix = tuple(known[:length])
     return prefix if unfit(prefix) is None else ()
+
+
+def why_not_alone(part: RulePart, found: Sequence[RulePart], root: Path) -> str | None:
+    """Return why one part alone is not harmless; behind a `cd` its paths would be others, so only a rule helps."""
+    moves = any(other.words and other.words[0].text == "cd" for other in found)
+    if not part.plain or (moves and part.words[0].text != "cd"):
+        return "it cannot be judged by itself"
+    return why_not_harmless(part.text, root)

@@ -7,19 +7,11 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from paicli.display import Display
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 
 Tell = Callable[[str], None]
 """Takes output of a running tool, as it comes, for the person to watch. Cheap to call often."""
-
-
-class Parameters(BaseModel):
-    """Base of all parameter models; docstring and field descriptions are what the model reads."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +27,8 @@ class ToolOutput:
     display: Display | None = None
 
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P")
+"""A `tools.parameters.Parameters`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pydantic import Field
 from paicli.display import Diff
 from paicli.errors import EditError, PaiCliError, PolicyDenied, ToolFailed
 from paicli.i18n import t
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 from paicli.policy.sensitive import why_ask
 from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.changes import diff

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict, model_validator
 
-from paicli.tools.base import Parameters
+from paicli.tools.parameters import Parameters
 
 
 class LenientParameters(Parameters):

@@ -12,7 +12,7 @@ from pydantic import Field
 from paicli.display import Code
 from paicli.errors import PolicyDenied, ToolFailed
 from paicli.i18n import t
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 from paicli.policy.sensitive import why_ask
 from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.disk import Disk

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from paicli.errors import ToolFailed
 from paicli.i18n import t
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 from paicli.text import clean
 from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.disk import Disk

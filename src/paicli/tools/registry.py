@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from paicli.display import Display, Note
 from paicli.errors import EditError, PaiCliError, PolicyDenied, ToolFailed
 from paicli.i18n import t
 from paicli.llm.messages import ToolCall
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 from paicli.text import clean
-from paicli.tools.base import Parameters, Tell, Tool, ToolOutput, ToolResult
+from paicli.tools.base import Tell, Tool, ToolOutput, ToolResult
 from paicli.tools.results import ResultStore, wrap
-from paicli.tools.schema import definition, validated
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Prepared:
 
     call: ToolCall
     tool: Tool[Any]
-    parameters: Parameters
+    parameters: Any
     arguments: dict[str, object]
 
     @property
@@ -55,16 +55,31 @@ class Prepared:
 
 
 class ToolRegistry:
-    """The tools of a session. `run` is total: whatever a tool does, the model gets a result."""
+    """The tools of a session. `run` is total: whatever a tool does, the model gets a result.
 
-    def __init__(self, tools: Iterable[Tool[Any]], results: ResultStore) -> None:
-        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+    `make` returns the tools and is asked when the first of them is called; `definitions` are
+    theirs, when they are known without them.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Iterable[Tool[Any]]],
+        results: ResultStore,
+        definitions: dict[str, bytes] | None = None,
+    ) -> None:
+        self._make = make
         self._results = results
-        self._definitions: dict[str, bytes] | None = None
+        self._definitions = definitions
+
+    @cached_property
+    def _tools(self) -> dict[str, Tool[Any]]:
+        return {tool.name: tool for tool in sorted(self._make(), key=lambda tool: tool.name)}
 
     def definitions(self) -> dict[str, bytes]:
         """Return each tool's serialised definition, sorted by name, made once."""
         if self._definitions is None:
+            from paicli.tools.schema import definition
+
             self._definitions = {name: definition(tool) for name, tool in self._tools.items()}
         return self._definitions
 
@@ -100,6 +115,8 @@ class ToolRegistry:
             raise ToolFailed(f"Unknown tool: {call.name}. The tools are: {names}.")
         if call.error:
             raise ToolFailed(call.error)
+        from paicli.tools.schema import validated
+
         arguments = _cleaned(json.loads(call.arguments))
         return Prepared(call, tool, validated(tool, arguments), arguments)
 

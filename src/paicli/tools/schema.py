@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from paicli.errors import ToolFailed
-from paicli.tools.base import Parameters, Tool
+from paicli.tools.base import Tool
+from paicli.tools.parameters import Parameters
 
 _NOISE = ("title", "additionalProperties", "$defs")
 

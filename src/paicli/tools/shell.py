@@ -17,13 +17,14 @@ from pydantic import Field
 
 from paicli.config import Settings
 from paicli.errors import PaiCliError, PolicyDenied, ToolFailed
-from paicli.policy.approval import Effect
 from paicli.policy.command_guard import CommandGuard
+from paicli.policy.modes import Effect
 from paicli.policy.sandbox import CommandSandbox
 from paicli.secrets import is_secret_name
 from paicli.text import clean
-from paicli.tools.base import Parameters, Tell, Tool, ToolOutput
+from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.output import TELL_SECONDS, CommandOutput
+from paicli.tools.parameters import Parameters
 from paicli.tools.processes import Processes, RunningCommand
 
 LONGEST_TIMEOUT = 600

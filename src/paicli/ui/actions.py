@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from paicli.agent.events import TurnResult
 from paicli.display import Display
 from paicli.llm.messages import Usage
-from paicli.policy.approval import Mode
+from paicli.policy.modes import Mode
 from paicli.tools.base import Tell, ToolOutput
 
 
@@ -87,7 +87,8 @@ class Actions:
     empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
     `run_command` runs a shell command of the person's own (`!command`); it raises PaiCliError.
     `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
-    region, for screen readers.
+    region, for screen readers. `load_ahead` begins, in the background, to load what a turn will
+    need; it is called when the first prompt stands.
     """
 
     root: Path
@@ -101,3 +102,4 @@ class Actions:
     editing: str = "emacs"
     notify: str = "off"
     lines_only: bool = False
+    load_ahead: Callable[[], None] = field(default=lambda: None)

@@ -19,7 +19,7 @@ from paicli.agent.plan_progress import Status
 from paicli.agent.plan_report import heading, task_lines
 from paicli.display import Choice, Code, Diff, Note, Table
 from paicli.i18n import language, load, t
-from paicli.policy.approval import Effect
+from paicli.policy.modes import Effect
 from paicli.text import cut, one_line, visible
 from paicli.text import width as cells
 from paicli.ui import prose

@@ -12,7 +12,7 @@ from paicli.display import Code, Note, Table
 from paicli.errors import PaiCliError
 from paicli.git import git_branch
 from paicli.i18n import t
-from paicli.policy.approval import Mode
+from paicli.policy.modes import Mode
 from paicli.text import one_line
 from paicli.ui import init
 from paicli.ui.actions import Actions, RunsTurns, Screen

@@ -42,6 +42,8 @@ from paicli.ui.window import Window
 _FRAME = 1 / 15
 """Seconds between two redraws that a turn causes."""
 _IDLE_FRAME = 0.2
+_FIRST_KEYS = 0.05
+"""Seconds after the first drawing in which keys that were typed ahead are shown, before anything is loaded."""
 _ONCE_MORE = 2.0
 
 
@@ -55,7 +57,7 @@ class Desk:
         self.pastes = Pastes()
         self.escape = keys.Escape(self._esc)
         self._region = LiveRegion(self._terminal.renderer, self._terminal.pending, ink)
-        self._left = self._closing = False
+        self._left = self._closing = self._loading = False
         self._message = ""
         self._message_until = 0.0
         self._branch = git_branch(turns.actions.root)
@@ -266,6 +268,9 @@ class Desk:
             self._terminal.renderer.show(dialog.body)
 
     def _rendered(self, _app: Application[None]) -> None:
+        if not self._loading:
+            self._loading = True
+            asyncio.get_running_loop().call_later(_FIRST_KEYS, self._turns.actions.load_ahead)
         dialog = self.dialog
         if dialog is None:
             return

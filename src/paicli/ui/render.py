@@ -26,7 +26,7 @@ from paicli.agent.events import (
     TurnResult,
     UsageReported,
 )
-from paicli.agent.plan_tools import FINISH_TASK, SUBMIT_PLAN
+from paicli.agent.plan import FINISH_TASK, SUBMIT_PLAN
 from paicli.display import Diff, Note
 from paicli.i18n import t
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta

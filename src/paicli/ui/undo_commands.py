@@ -9,7 +9,8 @@ from paicli.agent.file_changes import FileChange, Preview, Restored, SnapshotSta
 from paicli.display import Display, Note, Table
 from paicli.errors import PaiCliError
 from paicli.i18n import t
-from paicli.policy.approval import Effect, ReviewRequest, Verdict
+from paicli.policy.approval import ReviewRequest, Verdict
+from paicli.policy.modes import Effect
 from paicli.text import one_line
 from paicli.ui.commands import Command, Setting
 from paicli.ui.session_commands import age
@@ -24,13 +25,19 @@ Ask = Callable[[ReviewRequest], Awaitable[Verdict]]
 class UndoCommands:
     """What `/undo`, `/redo`, `/restore`, `/diff` and `/snapshot` do.
 
-    `ask` puts a question to the person, `tell_model` adds a message to the conversation.
+    `files` is asked for when a command needs it, `ask` puts a question to the person, `tell_model` adds a message to the conversation.
     """
 
-    def __init__(self, files: TakesBack, ask: Ask, tell_model: Callable[[str], None]) -> None:
-        self._files = files
+    def __init__(
+        self, files: Callable[[], TakesBack], ask: Ask, tell_model: Callable[[str], None]
+    ) -> None:
+        self._open = files
         self._ask = ask
         self._tell_model = tell_model
+
+    @property
+    def _files(self) -> TakesBack:
+        return self._open()
 
     def commands(self) -> tuple[Command, ...]:
         """Return the rows for the table of commands."""

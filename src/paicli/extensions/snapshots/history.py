@@ -21,12 +21,13 @@ from paicli.extensions.snapshots.entries import (
     same,
 )
 from paicli.extensions.snapshots.lines import counted, diff, net
+from paicli.extensions.snapshots.place import RESTORING, project_folder
 from paicli.extensions.snapshots.planning import Plan, stacks, way_back
 from paicli.extensions.snapshots.pruning import Pruning
 from paicli.extensions.snapshots.restore import Restore, closed_folders
 from paicli.extensions.snapshots.rules import ALWAYS_OUT, LARGEST_FILE
 from paicli.extensions.snapshots.scan import examine
-from paicli.extensions.snapshots.store import Store, project_folder
+from paicli.extensions.snapshots.store import Store
 from paicli.extensions.snapshots.telling import for_model
 from paicli.extensions.snapshots.tree import Limits, Tree
 from paicli.i18n import t
@@ -55,7 +56,7 @@ class History:
 
     def recover(self) -> None:
         """Roll back what a killed restore left half done; costs nothing when there is nothing."""
-        if not (self._store.folder / "restoring").exists():
+        if not (self._store.folder / RESTORING).exists():
             return
         try:
             with self._store.locked():
@@ -223,7 +224,7 @@ class History:
         self._store.write_journal(
             plan.changes, {"mark": restore.mark, "opened": list(restore.opened)}
         )
-        (self._store.folder / "restoring").touch()
+        (self._store.folder / RESTORING).touch()
         try:
             restore.apply()
         except (OSError, PaiCliError) as error:
@@ -239,7 +240,7 @@ class History:
             reason = getattr(error, "strerror", None) or str(error)
             raise PaiCliError(t("undo.stuck", reason=reason)) from error
         self._store.clear_journal()
-        (self._store.folder / "restoring").unlink(missing_ok=True)
+        (self._store.folder / RESTORING).unlink(missing_ok=True)
         return left
 
     def _recorded(self, plan: Plan, left: Sequence[str]) -> Restored:
@@ -258,7 +259,7 @@ class History:
             self._store.clear_journal()
         if plan.kind != "revert":
             self._tree.known_now((change.path, change.after) for change in done)
-        (self._store.folder / "restoring").unlink(missing_ok=True)
+        (self._store.folder / RESTORING).unlink(missing_ok=True)
         files = tuple(self._counted(done))
         return Restored(files, tuple(left), for_model(plan, files, left))
 

@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import threading
 import time
 import zlib
@@ -24,7 +23,6 @@ from paicli.extensions.snapshots.entries import CLOSED, FILE, NOTHING, Change, E
 from paicli.i18n import t
 
 _VERSION = 1
-_NO_NAME = re.compile(r"[^\w.-]+")
 _PATIENCE = 30.0
 """Seconds to wait for another PaiCLI's transaction."""
 _COLUMNS = "kind, mode, size, mtime, ctime, inode, content"
@@ -42,13 +40,6 @@ CREATE TABLE journal (path BLOB PRIMARY KEY,
     {", ".join("new_" + name for name in _COLUMNS.split(", "))});
 CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT);
 """
-
-
-def project_folder(home: Path, root: Path) -> Path:
-    """Return where the snapshots of the project at `root` are; its real path is what names it."""
-    digest = hashlib.sha256(os.fsencode(root)).hexdigest()
-    name = _NO_NAME.sub("_", root.name) or "root"
-    return home / "snapshots" / f"{name[:40]}-{digest[:12]}"
 
 
 class Store:
