@@ -94,10 +94,16 @@ class Toolbox:
 
 
 def load_ahead() -> None:
-    """Load in the background what the first tool call will need. A call that comes first waits for it."""
+    """Load in the background what a turn will need. Who needs it sooner waits for it."""
     threading.Thread(target=_load, name="load-tools", daemon=True).start()
 
 
 def _load() -> None:
-    for name in ("tools.files", "tools.schema", "tools.shell", "policy.rule_words"):
+    for name in (
+        "llm.transport",
+        "tools.files",
+        "tools.schema",
+        "tools.shell",
+        "policy.rule_words",
+    ):
         import_module(f"paicli.{name}")

@@ -1,0 +1,123 @@
+"""What is loaded before the first request and the first prompt, and that tools told ahead are the tools.
+
+Every module costs each start its time. A newcomer fails here: import it where it is used, or, when
+a start cannot do without it, add it to the list.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from paicli.tools.definitions import FILE, made_ahead
+from tests.model_server import ModelServer, say
+from tests.tool_definitions import made_now
+
+HEAVY = {
+    "annotated_types", "charset_normalizer", "click", "ctypes.util", "difflib", "dotenv", "email.mime", "html5lib",
+    "importlib.metadata", "markdown_it", "multiprocessing", "pathspec", "psutil", "pydantic", "pydantic_core",
+    "pygments", "rich", "sqlite3", "tree_sitter", "tree_sitter_bash", "truststore", "unittest", "xmlrpc", "yaml",
+}  # fmt: skip
+
+EVERY_START = ["paicli", "paicli.__main__", "paicli.cli", "paicli.config", "paicli.errors", "paicli.i18n", "paicli.log", "paicli.options", "paicli.secrets", "paicli.text", "paicli.app", "paicli.rig", "paicli.toolbox", "paicli.undo", "paicli.display", "paicli.git", "paicli.policy", "paicli.policy.approval", "paicli.policy.audit", "paicli.policy.classifier", "paicli.policy.modes", "paicli.policy.path_guard", "paicli.policy.permissions", "paicli.policy.private_file", "paicli.policy.sandbox", "paicli.policy.trust", "paicli.session", "paicli.session.conversation", "paicli.session.ledger", "paicli.session.store", "paicli.llm", "paicli.llm.arguments", "paicli.llm.calls", "paicli.llm.client", "paicli.llm.deltas", "paicli.llm.failures", "paicli.llm.messages", "paicli.llm.overrides", "paicli.llm.provider_table", "paicli.llm.providers", "paicli.llm.reply", "paicli.llm.retry", "paicli.llm.sse", "paicli.llm.text_calls", "paicli.llm.text_call_forms", "paicli.llm.think", "paicli.llm.tokens", "paicli.llm.wire_log", "paicli.llm.discovery", "paicli.llm.local_servers", "paicli.llm.models", "paicli.agent", "paicli.agent.agent", "paicli.agent.budget", "paicli.agent.cache_watch", "paicli.agent.compaction", "paicli.agent.context", "paicli.agent.dispatch", "paicli.agent.events", "paicli.agent.extension", "paicli.agent.file_changes", "paicli.agent.hooks", "paicli.agent.interrupt", "paicli.agent.plan", "paicli.agent.plan_journal", "paicli.agent.plan_progress", "paicli.agent.plan_report", "paicli.agent.plan_review", "paicli.agent.prompt", "paicli.agent.runaway", "paicli.agent.turn", "paicli.tools", "paicli.tools.base", "paicli.tools.definitions", "paicli.tools.process_table", "paicli.tools.processes", "paicli.tools.registry", "paicli.tools.results", "paicli.extensions", "paicli.extensions.project_notes", "paicli.extensions.snapshots", "paicli.extensions.snapshots.extension", "paicli.extensions.snapshots.place", "paicli.extensions.steering", "paicli.ui", "paicli.ui.actions", "paicli.ui.headless", "paicli.ui.models", "paicli.ui.piped", "paicli.ui.statusbar"]
+FIRST_REQUEST = ["paicli.llm.transport"]
+FIRST_PROMPT = ["paicli.session.export", "paicli.ui.api_key", "paicli.ui.approval", "paicli.ui.ask_trust", "paicli.ui.choose_session", "paicli.ui.commands", "paicli.ui.completer", "paicli.ui.desk", "paicli.ui.history", "paicli.ui.init", "paicli.ui.ink", "paicli.ui.keyboard", "paicli.ui.keys", "paicli.ui.live", "paicli.ui.markdown", "paicli.ui.mentions", "paicli.ui.paper", "paicli.ui.pastes", "paicli.ui.pending", "paicli.ui.plan_command", "paicli.ui.plan_review", "paicli.ui.plan_view", "paicli.ui.prompt", "paicli.ui.question", "paicli.ui.rawtty", "paicli.ui.region", "paicli.ui.render", "paicli.ui.repl", "paicli.ui.safety_commands", "paicli.ui.session_commands", "paicli.ui.shown", "paicli.ui.terminal", "paicli.ui.turns", "paicli.ui.undo_commands", "paicli.ui.welcome", "paicli.ui.window"]
+
+NOTE = """
+import json, sys
+from pathlib import Path
+import paicli.toolbox
+from paicli.__main__ import main
+noted = Path(sys.argv.pop())
+paicli.toolbox.load_ahead = lambda: noted.write_text(json.dumps([*sys.modules]))
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def environ(tmp_path):
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "TERM": "xterm-256color",
+    }
+
+
+def check(loaded, expected):
+    """Complain about heavy modules and about our own that are not on the list."""
+    assert HEAVY.intersection(loaded) == set()
+    ours = {name for name in loaded if name.split(".")[0] == "paicli"}
+    newcomers = sorted(ours.difference(expected))
+    assert not newcomers, " ".join(newcomers)
+
+
+def test_the_version_loads_nothing(environ, tmp_path):
+    program = "import sys; from paicli.__main__ import main; main(); print(*sys.modules)"
+    command = [sys.executable, "-c", program, "--version"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[1].split())
+    check(loaded, {"paicli", "paicli.__main__"})
+    assert loaded.isdisjoint({"argparse", "asyncio", "json", "logging", "re", "pathlib", "typing"})
+
+
+def test_help_loads_no_program(environ):
+    program = (
+        "import sys, atexit; atexit.register(lambda: print(*sys.modules))\n"
+        "from paicli.__main__ import main; main()"
+    )
+    command = [sys.executable, "-c", program, "--help"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert loaded.isdisjoint({"asyncio", "httpx", "paicli.app", "prompt_toolkit"})
+
+
+def test_what_a_first_request_needs(environ, tmp_path):
+    noted = tmp_path / "modules"
+    with ModelServer([say("hi")]) as server:
+        command = [sys.executable, "-c", NOTE, "-p", "hi", str(noted)]
+        subprocess.run(
+            command, env=environ | server.environ(), cwd=tmp_path, capture_output=True, check=True
+        )
+    loaded = set(json.loads(noted.read_text()))
+    if (
+        "click" in loaded
+    ):  # httpx loads its own command line where click is installed, as by our dev tools
+        loaded -= {"click", "pygments", "rich"}
+    check(loaded, {*EVERY_START, *FIRST_REQUEST})
+    assert "prompt_toolkit" not in loaded
+
+
+def test_what_a_first_prompt_needs(environ, tmp_path):
+    noted = tmp_path / "modules"
+    environ |= {"LOCAL_BASE_URL": "http://127.0.0.1:9", "LOCAL_MODEL": "m"}
+    child = pexpect.spawn(
+        sys.executable, ["-c", NOTE, str(noted)], env=environ, cwd=str(tmp_path), timeout=20
+    )
+    try:
+        child.expect("auto")
+        while not noted.exists() or not noted.stat().st_size:
+            assert child.isalive()
+            child.expect([pexpect.TIMEOUT, "."], timeout=0.05)
+    finally:
+        child.close(force=True)
+    loaded = set(json.loads(noted.read_text()))
+    check(loaded, {*EVERY_START, *FIRST_PROMPT})
+    assert "httpx" not in loaded
+
+
+def test_the_tools_told_ahead_are_the_tools(tmp_path):
+    made = made_now(tmp_path)
+    assert made_ahead(made) == made, "run `python -m tests.tool_definitions`"
+    assert len(FILE.read_bytes().splitlines()) == len(made), (
+        "run `python -m tests.tool_definitions`"
+    )
+
+
+def test_a_tool_that_is_not_told_ahead_is_made():
+    assert made_ahead(["read_file", "from_an_extension"]) is None
