@@ -12,6 +12,7 @@ def test_undo_shows_what_it_does_and_asks(start):  # noqa: F811  the fixture
     (screen.root / "a.txt").write_text("old\n")
     screen.type("write it")
     screen.wait_for("written", 20)
+    screen.watch(0.6)  # the answer stands before the turn has ended
     screen.type("/undo")
     screen.wait_for("Do it?", 10)
     screen.wait_for("~ changed", 10)
