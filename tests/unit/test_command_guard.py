@@ -545,3 +545,18 @@ def test_no_wrapping_hides_a_dangerous_command(command, around):
     for form in around:
         command = form.format(command)
     assert CommandGuard().check(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "xargs rm -rf <<< /",
+        r"printf '/\0' | xargs -0 rm -rf",
+        r"printf '\x72m -rf /' | sh",
+        r"echo -e 'rm -rf \x2f' | sh",
+        r"printf '\163udo ls' | bash",
+        "a=s; a+=udo; $a ls",
+    ],
+)
+def test_words_that_are_put_together_on_the_way_are_read(command):
+    assert CommandGuard().check(command) is not None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
 from paicli.policy.shell_syntax import Parsed, Place, SimpleCommand, parse
 from paicli.policy.shell_words import UNKNOWN, Word, literal
@@ -15,6 +17,8 @@ _MAX_CODE = 64_000
 _PRINTING = frozenset({"echo", "printf"})
 _KEYWORDS = frozenset({"{", "!", "if", "then", "elif", "else", "while", "until", "do"})
 """What the parser sometimes takes for a program's name: behind `!` and `time`."""
+_ECHO_OPTIONS = frozenset({"-e", "-n", "-E", "-ne", "-en", "--"})
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,4})|[nt])")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -100,7 +104,7 @@ def _printed_words(parsed: Parsed) -> dict[int, list[tuple[int, tuple[Word, ...]
             words = tuple(
                 Word(piece, "0" * len(piece), expands=True)
                 for word in simple.words[1:]
-                for piece in word.text.replace("\\n", " ").split()
+                for piece in _ESCAPE.sub(_unescaped, word.text).replace("\0", " ").split()
             )
             printed.setdefault(simple.place.pipeline, []).append((simple.place.stage, words))
     return printed
@@ -110,7 +114,11 @@ def _given_by_xargs(
     simple: SimpleCommand, printed: Mapping[int, list[tuple[int, tuple[Word, ...]]]]
 ) -> tuple[Word, ...]:
     """Return the words that `xargs` gets from its neighbour in the pipeline and passes on."""
-    if simple.place is None or not any(word.text.endswith("xargs") for word in simple.words):
+    if not any(word.text.endswith("xargs") for word in simple.words):
+        return ()
+    if simple.stdin is not None:
+        return tuple(Word(p, "0" * len(p), expands=True) for p in simple.stdin.split())
+    if simple.place is None:
         return ()
     return tuple(
         word
@@ -118,6 +126,19 @@ def _given_by_xargs(
         if stage == simple.place.stage - 1
         for word in words
     )
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """Return the character that `printf` or `echo -e` prints for an escape."""
+    if match[1] or match[2]:
+        return chr(int(match[1], 16) if match[1] else int(match[2], 8) & 0xFF)
+    return "\t" if match[0] == "\\t" else "\n"
+
+
+def _printed_text(simple: SimpleCommand) -> str:
+    """Return what an `echo` or `printf` prints, as code, its options left out."""
+    words = (word for word in simple.words[1:] if word.text != UNKNOWN)
+    return " ".join(word.code() for word in dropwhile(lambda w: w.text in _ECHO_OPTIONS, words))
 
 
 def _only_keywords(text: str) -> bool:
@@ -187,6 +208,6 @@ def _printed_into_shells(parsed: Parsed) -> list[tuple[str, Place | None]]:
         if simple.stdin:
             printed.append((simple.stdin, None))
         elif simple.words and simple.words[0].text in _PRINTING:
-            text = " ".join(word.code() for word in simple.words[1:] if word.text != UNKNOWN)
-            printed.append((text.replace("\\n", "\n"), None))
+            text = _printed_text(simple)
+            printed.append((_ESCAPE.sub(_unescaped, text), None))
     return printed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -279,7 +279,11 @@ class _Walk:
 
     def _assignment(self, node: Any) -> tuple[str, Word]:
         name, _, value = self._text(node).partition("=")
-        return name.rstrip("+"), resolve(value, self._parsed.variables, node.start_byte)
+        word = resolve(value, self._parsed.variables, node.start_byte)
+        before = self._parsed.variables.get(name.rstrip("+"))
+        if name.endswith("+") and before is not None:
+            word = replace(word, text=before.text + word.text, active=before.active + word.active)
+        return name.rstrip("+"), word
 
     def _assign(self, node: Any) -> None:
         if node.parent is None or node.parent.type != "command":
