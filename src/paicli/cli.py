@@ -29,6 +29,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str]) -> int:
     """Run PaiCLI and return its exit code. Never raises; a bug is one line and a log entry."""
+    _open_closed_streams()
     try:
         return _run(arguments)
     except PaiCliError as error:
@@ -41,6 +42,19 @@ def main(arguments: Sequence[str]) -> int:
         where = config.home_directory(os.environ) / "logs" / "paicli.log"
         _complain(t("cli.internal_error", error=f"{type(error).__name__}: {error}", log=where))
         return 1
+
+
+def _open_closed_streams() -> None:
+    """Put nothing where a standard stream was closed: the next file opened would take its place."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != descriptor:
+                os.dup2(nothing, descriptor)
+                os.close(nothing)
+            mode = "w" if descriptor else "r"
+            stream = os.fdopen(descriptor, mode, encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 def _complain(text: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 
 from paicli import secrets
@@ -19,8 +21,9 @@ def start(settings: Settings) -> None:
     logger.propagate = False
     folder = settings.home / "logs"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler: logging.Handler = RotatingFileHandler(
+        for private in (settings.home, folder):
+            private.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler: logging.Handler = _Private(
             folder / "paicli.log",
             maxBytes=_BYTES,
             backupCount=_FILES,
@@ -31,6 +34,15 @@ def start(settings: Settings) -> None:
         handler = logging.NullHandler()
     handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger.addHandler(handler)
+
+
+class _Private(RotatingFileHandler):
+    """Makes files that the person alone may read."""
+
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        os.close(os.open(self.baseFilename, flags, 0o600))
+        return super()._open()
 
 
 class _Redacting(logging.Formatter):
