@@ -100,6 +100,7 @@ def load_ahead() -> None:
 
 def _load() -> None:
     for name in (
+        "llm.failures",
         "llm.transport",
         "tools.files",
         "tools.schema",

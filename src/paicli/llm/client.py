@@ -16,7 +16,6 @@ from paicli.config import Settings
 from paicli.errors import ModelError, ModelRefused, ModelUnreachable, PaiCliError, StreamInterrupted
 from paicli.i18n import t
 from paicli.llm.deltas import Delta, Retrying
-from paicli.llm.failures import refused_by_status, safe_words
 from paicli.llm.messages import ChatResponse, Message
 from paicli.llm.providers import ModelProfile
 from paicli.llm.reply import Reply
@@ -202,6 +201,8 @@ class ChatClient:
             pieces = _noted(pieces, exchange.chunks)
         async with aclosing(pieces):
             if not 200 <= response.status_code < 300:
+                from paicli.llm.failures import refused_by_status
+
                 raise refused_by_status(
                     response.status_code,
                     await _collect(pieces, _MAX_ERROR_BYTES),
@@ -262,6 +263,8 @@ class ChatClient:
         if not words or words.startswith(_EVENT_STARTS) or "data:".startswith(words):
             key = "wire.interrupted" if words[:1] == "d" else "wire.empty_body"
             return StreamInterrupted(t(key, url=self.profile.url), retryable=True)
+        from paicli.llm.failures import safe_words
+
         words = safe_words(words, self.profile.api_key)
         return StreamInterrupted(t("wire.no_stream", url=self.profile.url, words=words))
 

@@ -13,7 +13,6 @@ from paicli.i18n import t
 from paicli.llm.arguments import CUT_REASONS
 from paicli.llm.calls import CallAssembler, fragments_of
 from paicli.llm.deltas import ArgumentsProgress, Delta, ReasoningDelta, TextDelta
-from paicli.llm.failures import refused_in_stream
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.llm.text_calls import CallsInText
 from paicli.llm.think import ThinkTags
@@ -116,6 +115,8 @@ class Reply:
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
         choices = chunk.get("choices")
         if not choices or chunk.get("error") is not None:
+            from paicli.llm.failures import refused_in_stream
+
             failure = refused_in_stream(chunk)
             if failure is not None:
                 raise failure

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from paicli.llm.text_call_signs import MAX_CHARACTERS
+
 Found = tuple[list[tuple[str, dict[str, Any]]], str]
 Form = Callable[[str, Collection[str]], Found | None]
 
-MAX_CHARACTERS = 256_000
 _MAX_CALLS = 32
 _MAX_PARAMETERS = 64
 _NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
@@ -47,8 +48,6 @@ _FLOWERS = re.compile(
     rf"\s*✿FUNCTION✿:?\s*({_NAME})\s*✿ARGS✿:?\s*(.*?)(?=✿FUNCTION✿|✿RESULT✿|✿RETURN✿|\Z)", re.S
 )
 
-FENCE = r"(?:\A|\n[ \t]*|(?<=\}))```"
-"""A fence at the start of a line, or right behind an object: inside a JSON string is neither."""
 _FENCED = re.compile(
     r"\s*```[ \t]*(?:json|tool_call|tool|)[ \t]*\r?\n(?P<body>.*?)(?:\n[ \t]*|(?<=\}))```",
     re.S | re.I,
@@ -120,15 +119,6 @@ def fenced(text: str, offered: Collection[str]) -> Found | None:
 
 
 FORMS: dict[str, Form] = {"dsml": dsml, "marked": marked, "fenced": fenced}
-OPENERS: dict[str, tuple[str, ...]] = {
-    "dsml": ("<\uff5c\uff5cDSML\uff5c\uff5c", "<\uff5cDSML\uff5c"),
-    "marked": (
-        "<tool_call>", "<function=", "<|tool_calls_section_begin|>", "<|tool_call_begin|>",
-        "✿FUNCTION✿",
-    ),
-    "fenced": ("```",),
-}  # fmt: skip
-"""With what a call in each form begins."""
 
 
 def _all_of(pattern: re.Pattern[str], text: str) -> list[re.Match[str]] | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from paicli.llm.messages import ToolCall
-from paicli.llm.text_call_forms import FENCE, FORMS, MAX_CHARACTERS, OPENERS
+from paicli.llm.text_call_signs import FENCE, MAX_CHARACTERS, OPENERS
 from paicli.text import clean
 
 _FENCE = re.compile(FENCE)
@@ -67,6 +67,8 @@ class CallsInText:
             return tail, ()
         form, self._form = self._form, ""
         closed = not cut or not _is_open(held)
+        from paicli.llm.text_call_forms import FORMS
+
         found = (
             FORMS[form](held, self._offered)
             if closed and not has_calls and len(held) <= MAX_CHARACTERS

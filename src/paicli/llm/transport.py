@@ -15,7 +15,6 @@ import httpx
 from paicli import __version__
 from paicli.errors import ModelError, ModelUnreachable
 from paicli.i18n import t
-from paicli.llm.failures import safe_words
 
 _LOOPBACK = ("127.", "[::1]", "::1", "localhost", "0.0.0.0")
 _KEEP_ALIVE_SECONDS = 120.0
@@ -52,6 +51,8 @@ def open_http(
         )
     except (ValueError, ImportError, httpx.InvalidURL) as error:
         # Raised for HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: an unknown scheme, a bad address.
+        from paicli.llm.failures import safe_words
+
         raise ModelUnreachable(t("wire.bad_proxy", reason=safe_words(str(error), ""))) from None
 
 
@@ -105,6 +106,8 @@ async def decoded(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 def unreachable(error: Exception, url: str, key: str) -> ModelError:
     """Return what a failure of the connection means. The retryable ones may pass by themselves."""
     host = urlsplit(url).netloc.rpartition("@")[2]
+    from paicli.llm.failures import safe_words
+
     reason = safe_words(str(error) or type(error).__name__, key)
     match error:
         case httpx.ConnectTimeout():
