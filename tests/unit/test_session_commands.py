@@ -34,8 +34,9 @@ class Desk:
             compact=self.compact,
         )
         self.compacted = []
+        self.offered = []
         commands = SessionCommands(
-            self.agent, self.store, lambda: self.session, self.switch, self.home
+            self.agent, self.store, lambda: self.session, self.switch, self.home, self.offer
         )
         self.table = {command.name: command for command in commands.commands()}
         screen = SimpleNamespace(
@@ -49,6 +50,9 @@ class Desk:
         self.session.ledger.close()
         self.session = session
         self.agent.conversation = session.conversation
+
+    async def offer(self, at, session, place):
+        self.offered.append((session == self.session.id, place))
 
     async def compact(self, focus):
         self.compacted.append(focus)
@@ -115,6 +119,7 @@ async def test_rewind_goes_back_before_the_nth_last_message(desk):
     (note,) = await desk.run("rewind", "2")
     assert desk.contents() == ["one", "re: one"]
     assert "two" in note.text
+    assert desk.offered == [(True, 1)], "the files of the messages that are gone are offered"
     again = desk.store.resume(None, "m")  # open here, so this is a copy of what is on disk
     assert [m.content for m in again.conversation.messages] == ["one", "re: one"]
 

@@ -93,6 +93,9 @@ class TakesBack(Protocol):
         `force`: also to files that the person changed since. Raises PaiCliError when there is nothing.
         """
 
+    def since(self, session: str, place: int) -> int:
+        """Count the newest entries that a session's messages behind the `place`-th brought about."""
+
     def carry_out(self, preview: Preview) -> Restored:
         """Do it, or nothing at all."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from paicli.agent.events import (
     Event,
+    FilesChanged,
     Notice,
     PlanProposed,
     PlanStarted,
@@ -123,6 +124,10 @@ class Renderer:
             case PlanProposed() | PlanStarted() | TaskStarted() | TaskFinished():
                 for value in self.plan.take(event):
                     self.show(value)
+            case FilesChanged(files):
+                added, removed = (sum(f.added for f in files), sum(f.removed for f in files))
+                count = t("terminal.files_changed", count=len(files), added=added, removed=removed)
+                self.show(Note(count))
             case Notice(kind, text):
                 self.show(Note(text, "info" if kind in _GOOD_TO_KNOW else "warning"))
             case UsageReported(request):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from paicli.agent.agent import Agent
@@ -22,6 +22,10 @@ _SHOWN_SESSIONS = 20
 _BAR_CELLS = 30
 
 
+OfferFiles = Callable[[Setting, str, int], Awaitable[None]]
+"""Offers to take back what a session did to files after a number of the person's messages."""
+
+
 class SessionCommands:
     """What `/sessions`, `/resume`, `/fork`, `/rewind`, `/export`, `/compact`, `/context` and `/usage` do.
 
@@ -35,12 +39,14 @@ class SessionCommands:
         current: Callable[[], Session],
         switch: Callable[[Session], None],
         home: Path,
+        offer_files: OfferFiles,
     ) -> None:
         self._agent = agent
         self._store = store
         self._current = current
         self._switch = switch
         self._home = home
+        self._offer_files = offer_files
 
     def commands(self) -> tuple[Command, ...]:
         """Return the rows for the table of commands."""
@@ -113,6 +119,8 @@ class SessionCommands:
             return
         first = one_line(text.strip().split("\n")[0])[:80]
         at.screen.say(Note(t("session.rewound", text=first)))
+        session = self._current()
+        await self._offer_files(at, session.id, session.conversation.typed())
 
     async def _export(self, at: Setting, argument: str) -> None:
         path = self._export_path(argument)

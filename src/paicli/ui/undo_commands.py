@@ -55,6 +55,13 @@ class UndoCommands:
             ),
         )
 
+    async def offer(self, at: Setting, session: str, place: int) -> None:
+        """Offer to take along the files of the messages behind the `place`-th of a session."""
+        count = await asyncio.to_thread(self._files.since, session, place)
+        if count:
+            at.screen.say(Note(t("undo.rewound", count=count)))
+            await self._take_back(at, "restore", count)
+
     async def _undo(self, at: Setting, _argument: str) -> None:
         await self._take_back(at, "undo", 1)
 

@@ -140,6 +140,16 @@ class History:
 
     # -- leading back
 
+    def since(self, session: str, place: int) -> int:
+        """Count the newest entries that are turns of a session's messages behind the `place`-th."""
+        count = 0
+        closed = [one for one in self._store.operations() if one.state == CLOSED]
+        for one in reversed(closed if self._store.exists else []):
+            if one.kind != "turn" or one.session != session or one.place <= place:
+                break
+            count += 1
+        return count
+
     def plan(self, kind: str, count: int = 1, *, force: bool = False) -> Plan:
         """Tell what an `undo`, a `redo`, a `restore` or a `revert` would do; see `TakesBack.plan`.
 
