@@ -161,7 +161,12 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     remarks = [Note(text) for text in resumed_remarks(rig.session)]
     taking_back = UndoCommands(files.history, terminal.reviewer.review, files.tell_model)
     sessions = SessionCommands(
-        rig.agent, rig.store, lambda: rig.session, rig.switch_session, settings.home
+        rig.agent,
+        rig.store,
+        lambda: rig.session,
+        rig.switch_session,
+        settings.home,
+        taking_back.offer,
     )
     safety = SafetyCommands(
         rig.approval.permissions,

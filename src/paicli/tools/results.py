@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -75,17 +76,27 @@ class ResultStore:
         )
 
     def _save(self, guard: PathGuard, tool: str, text: str) -> str:
-        folder = guard.resolve(str(self._folder))
-        folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
         self._count += 1
-        name = f"{self._count:03d}-{_UNSAFE_IN_NAME.sub('_', tool)}.txt"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(folder / name, flags, 0o600), "wb") as file:
+        place = self._folder / f"{self._count:03d}-{_UNSAFE_IN_NAME.sub('_', tool)}.txt"
+        with open(new_output_file(guard, place), "wb") as file:
             file.write(clean(text).encode())
-        return str(self._folder / name)
+        return str(place)
+
+
+def new_output_file(guard: PathGuard, place: Path) -> int:
+    """Make a file for output in a folder that git ignores, and return its descriptor.
+
+    Raises OSError, or PolicyDenied when the folder leads out of the project.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with guard.parent(guard.resolve(str(place)), create=True) as (folder, name):
+        descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    ignore = guard.resolve(str(OUTPUT_FOLDER / ".gitignore"))
+    with contextlib.suppress(FileExistsError), guard.parent(ignore) as (folder, name):
+        made = os.open(name, flags, 0o644, dir_fd=folder)
+        os.write(made, b"*\n")
+        os.close(made)
+    return descriptor
 
 
 def _preview(text: str) -> str:

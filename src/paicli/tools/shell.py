@@ -19,6 +19,7 @@ from paicli.config import Settings
 from paicli.errors import PaiCliError, PolicyDenied, ToolFailed
 from paicli.policy.command_guard import CommandGuard
 from paicli.policy.modes import Effect
+from paicli.policy.path_guard import PathGuard
 from paicli.policy.sandbox import CommandSandbox
 from paicli.secrets import is_secret_name
 from paicli.text import clean
@@ -26,11 +27,11 @@ from paicli.tools.base import Tell, Tool, ToolOutput
 from paicli.tools.output import TELL_SECONDS, CommandOutput
 from paicli.tools.parameters import Parameters
 from paicli.tools.processes import Processes, RunningCommand
+from paicli.tools.results import OUTPUT_FOLDER, new_output_file
 
 LONGEST_TIMEOUT = 600
 _DRAIN_SECONDS = 0.3
 _PIECE = 65_536
-_OUTPUT_FOLDER = Path(".paicli") / "tool-outputs"
 
 _QUIET = {
     "TERM": "dumb",
@@ -123,7 +124,7 @@ class _Shell:
         self._settings = settings
         self._processes = processes
         self._sandbox = sandbox
-        self._folder = _OUTPUT_FOLDER / f"commands-{secrets.token_hex(4)}"
+        self._folder = OUTPUT_FOLDER / f"commands-{secrets.token_hex(4)}"
         self._count = 0
 
     async def run(self, parameters: ExecuteCommandParameters, tell: Tell) -> ToolOutput:
@@ -197,19 +198,11 @@ class _Shell:
         """Make the next file for long output inside the project, where `read_file` can see it."""
         if self._leaves_no_trace:
             return None
-        folder = self._root / self._folder
+        self._count += 1
+        place = self._folder / f"{self._count:03d}-output.txt"
         try:
-            root = self._root.resolve(strict=True)
-            if not folder.resolve().is_relative_to(root):
-                return None
-            folder.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError), open(folder.parent / ".gitignore", "x") as ignore:
-                ignore.write("*\n")
-            self._count += 1
-            name = f"{self._count:03d}-output.txt"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            return os.open(folder / name, flags, 0o600), str(self._folder / name)
-        except (OSError, RuntimeError):
+            return new_output_file(PathGuard(self._root), place), str(place)
+        except (OSError, PaiCliError):
             return None
 
 
