@@ -8,16 +8,13 @@ a stranger: until it is trusted, its `.env` gives a model and a key and nothing 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from paicli import i18n
+from paicli.config_files import Found, read_config_json, read_env_file
 from paicli.errors import ConfigError
 from paicli.i18n import t
 
@@ -38,7 +35,6 @@ the first configured one is chosen (the original's order, ours behind it)."""
 
 PROVIDER_FIELDS = {"api_key": "API_KEY", "model": "MODEL", "base_url": "BASE_URL"}
 _FROM_UNTRUSTED_PROJECT = ("_API_KEY", "_MODEL")
-_MAX_FILE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +140,7 @@ class Settings:
         "PAICLI_TOOL_OFFLOAD_THRESHOLD_CHARS", 32_000, _whole(2_000, 10_000_000)
     )
     screen: str = _variable("PAICLI_SCREEN", "live", _one_of("live", "lines"))
+    theme: str = _variable("PAICLI_THEME", "auto", _one_of("auto", "dark", "light", "none"))
     editing: str = _variable("PAICLI_EDITING", "emacs", _one_of("emacs", "vi"))
     notify: str = _variable("PAICLI_NOTIFY", "off", _one_of("off", "bell", "desktop"))
     plan_max_replans: int = _variable("PAICLI_PLAN_MAX_REPLANS", 2, _whole(0, 10))
@@ -177,19 +174,15 @@ def _provider_variables() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A value and where it came from, for the message about a bad one."""
-
-    value: str
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings, and what the person should know about the files they came from."""
+    """The settings, and what the person should know about the files they came from.
+
+    `changed` holds, by variable, every value that differs from its default, and its origin.
+    """
 
     settings: Settings
     warnings: tuple[str, ...] = ()
+    changed: Mapping[str, Found] = field(default_factory=dict)
 
 
 def home_directory(environ: Mapping[str, str]) -> Path:
@@ -214,28 +207,29 @@ def load(
     i18n.use(i18n.detect(environ))
     home = home_directory(environ)
     warnings: list[str] = []
-    project_values = _read_env_file(project / ".env", warnings)
+    project_values = read_env_file(project / ".env", warnings)
     if not trusted:
         project_values = _only_model_and_key(project_values, warnings)
-    config = _read_config_json(home / "config.json", warnings)
+    saved = str(home / "config.json")
+    config = read_config_json(Path(saved), warnings)
     layers = [
-        {name: _Found(value, t("config.command_line")) for name, value in overrides.items()},
-        {name: _Found(value, t("config.environment")) for name, value in environ.items()},
+        {name: Found(value, t("config.command_line")) for name, value in overrides.items()},
+        {name: Found(value, t("config.environment")) for name, value in environ.items()},
         project_values,
-        _read_env_file(home / ".env", warnings),
-        _read_env_file(Path.home() / ".env", warnings),
+        read_env_file(home / ".env", warnings),
+        read_env_file(Path.home() / ".env", warnings),
         {
-            name: _Found(str(value), str(home / "config.json"))
+            name: Found(str(value), saved)
             for name, value in config.items()
             if isinstance(value, str | int | float)
         },
     ]
 
-    def find(name: str) -> _Found | None:
+    def find(name: str) -> Found | None:
         for layer in layers:
             found = layer.get(name)
             if found is not None and found.value.strip():
-                return _Found(found.value.strip(), found.origin)
+                return Found(found.value.strip(), found.origin)
         return None
 
     language = find("PAICLI_LANG")
@@ -246,23 +240,45 @@ def load(
         name = spec.metadata.get("variable")
         found = find(name) if name else None
         if found is not None:
-            try:
-                values[spec.name] = spec.metadata["parse"](found.value)
-            except ValueError as error:
-                raise ConfigError(
-                    t(
-                        "config.bad_value",
-                        name=name,
-                        value=found.value,
-                        origin=found.origin,
-                        want=error,
-                    )
-                ) from None
+            values[spec.name] = _parsed(spec.metadata, found)
     values.setdefault("default_provider", _saved_provider(config))
-    settings = Settings(
-        root=project, home=home, trusted=trusted, providers=_providers(find, config), **values
-    )
-    return Loaded(settings, tuple(warnings))
+    providers = _providers(find, config)
+    settings = Settings(root=project, home=home, trusted=trusted, providers=providers, **values)
+    return Loaded(settings, tuple(warnings), _changed(settings, find, saved))
+
+
+def _parsed(metadata: Mapping[str, Any], found: Found) -> Any:
+    try:
+        return metadata["parse"](found.value)
+    except ValueError as error:
+        name, value, origin = metadata["variable"], found.value, found.origin
+        raise ConfigError(
+            t("config.bad_value", name=name, value=value, origin=origin, want=error)
+        ) from None
+
+
+def _changed(
+    settings: Settings, find: Callable[[str], Found | None], saved: str
+) -> dict[str, Found]:
+    """Return by variable what differs from its default; what no variable says was `saved`."""
+    changed: dict[str, Found] = {}
+    for spec in dataclasses.fields(settings):
+        name = spec.metadata.get("variable", "")
+        value = getattr(settings, spec.name)
+        if name and value != spec.default:
+            found = find(name)
+            if found is None and spec.name == "default_provider":
+                found = Found(value, saved)
+            if found is not None:
+                changed[name] = found
+    for provider, configured in settings.providers.items():
+        for attribute, suffix in {**PROVIDER_FIELDS, "lora_id": "LORA_ID"}.items():
+            names = [f"{prefix}_{suffix}" for prefix in PROVIDER_PREFIXES[provider]]
+            name = next(filter(find, names), names[0])
+            found = find(name)
+            if value := getattr(configured, attribute):
+                changed[name] = Found(value, found.origin if found else saved)
+    return changed
 
 
 def _saved_provider(config: Mapping[str, Any]) -> str:
@@ -271,7 +287,7 @@ def _saved_provider(config: Mapping[str, Any]) -> str:
 
 
 def _providers(
-    find: Callable[[str], _Found | None], config: Mapping[str, Any]
+    find: Callable[[str], Found | None], config: Mapping[str, Any]
 ) -> dict[str, ProviderSettings]:
     all_saved = config.get("providers")
     result = {}
@@ -306,7 +322,7 @@ def _unquoted(value: str) -> str:
     return value
 
 
-def _only_model_and_key(values: dict[str, _Found], warnings: list[str]) -> dict[str, _Found]:
+def _only_model_and_key(values: dict[str, Found], warnings: list[str]) -> dict[str, Found]:
     allowed = set(_provider_variables())
     kept = {
         name: found
@@ -318,62 +334,3 @@ def _only_model_and_key(values: dict[str, _Found], warnings: list[str]) -> dict[
     if ignored:
         warnings.append(t("config.untrusted_ignored", names=", ".join(ignored)))
     return kept
-
-
-def _read_small_file(path: Path) -> str | None:
-    """Return the text of a regular file; None when there is none. Raises OSError or ValueError."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return None
-    except NotADirectoryError:
-        return None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ValueError(t("config.not_a_file"))
-    with open(descriptor, "rb") as file:
-        data = file.read(_MAX_FILE_BYTES + 1)
-    if len(data) > _MAX_FILE_BYTES:
-        raise ValueError(t("config.too_large"))
-    return data.decode("utf-8-sig")
-
-
-def _read_env_file(path: Path, warnings: list[str]) -> dict[str, _Found]:
-    try:
-        text = _read_small_file(path)
-    except (OSError, ValueError) as error:
-        warnings.append(t("config.unreadable", path=path, reason=_reason(error)))
-        return {}
-    if not text:
-        return {}
-    from dotenv.parser import parse_stream
-
-    values: dict[str, _Found] = {}
-    for binding in parse_stream(StringIO(text)):
-        raw = binding.original.string
-        blank_lines = raw[: len(raw) - len(raw.lstrip())].count("\n")
-        origin = t("config.line", path=path, line=binding.original.line + blank_lines)
-        if binding.error:
-            warnings.append(t("config.bad_line", origin=origin))
-        elif binding.key is not None and binding.value is not None:
-            values[binding.key] = _Found(binding.value, origin)
-    return values
-
-
-def _read_config_json(path: Path, warnings: list[str]) -> dict[str, Any]:
-    try:
-        text = _read_small_file(path)
-        content = json.loads(text) if text else {}
-    except (OSError, ValueError, RecursionError) as error:
-        warnings.append(t("config.unreadable", path=path, reason=_reason(error)))
-        return {}
-    if not isinstance(content, dict):
-        warnings.append(t("config.unreadable", path=path, reason=t("config.not_an_object")))
-        return {}
-    return content
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return t("config.not_utf8")
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -15,6 +15,7 @@ from paicli import secrets
 from paicli.config import Settings
 from paicli.errors import ModelError, ModelRefused, ModelUnreachable, PaiCliError, StreamInterrupted
 from paicli.i18n import t
+from paicli.llm.bill import Bill
 from paicli.llm.deltas import Delta, Retrying
 from paicli.llm.messages import ChatResponse, Message
 from paicli.llm.providers import ModelProfile
@@ -45,17 +46,22 @@ class ChatClient:
     """Talks to one model. Its connection stays open between requests.
 
     Cancelling the task that awaits `chat` ends that request alone; the client can be used again.
-    `transport` replaces the network (the demo, tests).
+    `transport` replaces the network (the demo, tests). What replies cost goes on the `bill`.
     """
 
     def __init__(
-        self, profile: ModelProfile, settings: Settings, transport: Transport | None = None
+        self,
+        profile: ModelProfile,
+        settings: Settings,
+        transport: Transport | None = None,
+        bill: Bill | None = None,
     ) -> None:
         self.profile = profile
         self.when_sent: Callable[[], None] | None = None
         """Called once, when the first request is on its way: from then on there is time."""
         self._settings = settings
         self._transport = transport
+        self._bill = bill or Bill()
         self._http: Any = None
         self._numbers = count(1)
         self._log = (
@@ -88,7 +94,9 @@ class ChatClient:
                 numbers=self._numbers,
             )
             try:
-                return await self._ask(body, reply)
+                response = await self._ask(body, reply)
+                self._bill.add(response.usage, self.profile.prices)
+                return response
             except ModelError as error:
                 if not error.retryable or reply.shown or attempt >= self._settings.retry_attempts:
                     raise

@@ -10,6 +10,7 @@ from paicli.i18n import t
 
 MIN_CONTEXT, MAX_CONTEXT = 8_000, 10_000_000
 MAX_OUTPUT = 1_000_000
+_LONGEST_CURRENCY = 4
 THINKING = ("auto", "enabled", "disabled")
 EFFORTS = ("auto", "low", "medium", "high", "max")
 
@@ -27,10 +28,12 @@ def _is_text(value: Any) -> bool:
 
 
 def _are_prices(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(value.get(name, 0), int | float) and value.get(name, 0) >= 0
-        for name in ("input", "output", "cached")
-    )
+    if not isinstance(value, dict) or not isinstance(value.get("currency", ""), str):
+        return False
+    if len(value.get("currency", "")) > _LONGEST_CURRENCY:
+        return False
+    amounts = [value.get(name, 0) for name in ("input", "output", "cached")]
+    return all(type(amount) in (int, float) and 0 <= amount < 1e9 for amount in amounts)
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -44,7 +47,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "textCalls": (_is_switch, "true | false"),
     "thinkTags": (_is_switch, "true | false"),
     "tools": (_is_switch, "true | false"),
-    "prices": (_are_prices, '{"input": 1.0, "output": 2.0, "cached": 0.1}'),
+    "prices": (_are_prices, '{"input": 1.0, "output": 2.0, "cached": 0.1, "currency": "$"}'),
     "template": (_is_text, "text"),
     "source": (_is_text, "text"),
 }
@@ -102,5 +105,6 @@ def apply_overrides(model: str, body: dict[str, Any], wanted: Mapping[str, Any])
             price,
             float(prices.get("output", 0)),
             float(prices.get("cached", price)),
+            prices.get("currency") or "$",
         )
     return values

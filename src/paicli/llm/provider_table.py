@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paicli.llm.bill import Prices
+
 _THINKING_ON: Mapping[str, Any] = {"temperature": 1.0, "top_p": 0.95, "reasoning_effort": "max"}
 _WITH_USAGE: Mapping[str, Any] = {"stream_options": {"include_usage": True}}
 
@@ -27,6 +29,7 @@ class Model:
     sends_reasoning: bool | None = None
     images: bool | None = None
     text_calls: tuple[str, ...] | None = None
+    prices: Prices | None = None
     url: str = ""
 
 
@@ -63,8 +66,11 @@ class Provider:
         return self.models[max(matching, key=len)] if matching else Model()
 
 
+_DEEPSEEK_PRICES = Prices(input=2, output=8, cached=0.5, currency="¥")
 _DEEPSEEK_V4 = Model(
-    extra_body={**_THINKING_ON, "thinking": {"type": "enabled"}}, text_calls=(DSML,)
+    extra_body={**_THINKING_ON, "thinking": {"type": "enabled"}},
+    text_calls=(DSML,),
+    prices=_DEEPSEEK_PRICES,
 )
 _DEEPSEEK_SEES = dataclasses.replace(_DEEPSEEK_V4, images=True)
 _GLM_53 = Model(

@@ -12,20 +12,12 @@ from urllib.parse import urlsplit
 from paicli.config import PROVIDER_PREFIXES, ProviderSettings, Settings
 from paicli.errors import ConfigError
 from paicli.i18n import t
+from paicli.llm.bill import Prices
 from paicli.llm.overrides import apply_overrides
 from paicli.llm.provider_table import DSML, FENCED, MARKED, PROVIDERS
 
 _REVIEW_TOKENS = 400
 _MODEL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a million tokens cost, in the currency the person wrote them in."""
-
-    input: float
-    output: float
-    cached: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +117,7 @@ def profile_of(settings: Settings, name: str, model: str = "") -> ModelProfile:
         images=_either(special.images, row.images),
         cache_mode=row.cache_mode,
         text_calls=row.text_calls if special.text_calls is None else special.text_calls,
+        prices=special.prices,
         key_variable=f"{variable}_API_KEY",
     )
     wanted = configured.models.get(model)

@@ -1,0 +1,61 @@
+"""What the requests of this run have cost, each at the price of the model that answered it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paicli.llm.messages import Usage
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost; `currency` is its sign as the person writes it."""
+
+    input: float
+    output: float
+    cached: float
+    currency: str = "$"
+
+    def of(self, usage: Usage) -> float:
+        """Return what some tokens cost."""
+        cached = min(usage.cached, usage.input)
+        fresh = usage.input - cached
+        spent = fresh * self.input + cached * self.cached + usage.output * self.output
+        return spent / _MILLION
+
+
+class Bill:
+    """Adds up; knows when it does not know."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._something_has_no_price = False
+
+    def add(self, usage: Usage | None, prices: Prices | None) -> None:
+        """Count one reply; None for tokens that the server did not count or a price nobody knows."""
+        if usage is None or prices is None:
+            self._something_has_no_price = True
+            return
+        before = self._sums.get(prices.currency, 0.0)
+        self._sums[prices.currency] = before + prices.of(usage)
+
+    def text(self) -> str:
+        """Return the sum as people write it, with ≥ when a part has no price; empty when unknown."""
+        sums = " + ".join(f"{currency}{_amount(spent)}" for currency, spent in self._sums.items())
+        return f"≥{sums}" if sums and self._something_has_no_price else sums
+
+    def as_object(self) -> dict[str, object] | None:
+        """Return the sum for programs; None unless all of it is known and in one currency."""
+        if len(self._sums) != 1 or self._something_has_no_price:
+            return None
+        ((currency, spent),) = self._sums.items()
+        return {"amount": round(spent, 6), "currency": currency}
+
+
+def _amount(spent: float) -> str:
+    """Return an amount with cents; smaller ones with as many places as say something."""
+    if spent >= 0.1 or spent == 0:
+        return f"{spent:.2f}"
+    return f"{spent:.4f}" if spent >= 0.0001 else "0.0001"
