@@ -16,6 +16,7 @@ from paicli.ui.commands import BUILT_IN
 from paicli.ui.plan_command import plan_command
 from paicli.ui.safety_commands import SafetyCommands
 from paicli.ui.session_commands import SessionCommands
+from paicli.ui.settings_commands import SettingsCommands
 from paicli.ui.undo_commands import UndoCommands
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +57,7 @@ def test_the_readme_lists_the_commands_that_exist(name):
         *SessionCommands(*unwired).commands(),
         *SafetyCommands(*unwired[:5]).commands(),
         *UndoCommands(*unwired[:3]).commands(),
+        *SettingsCommands(None).commands(),
         plan_command(None),
     ]
     commands.sort(key=lambda command: command.name)

@@ -6,15 +6,15 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from paicli import config, log, secrets, undo
-from paicli.agent.events import Notice
+from paicli.agent.events import Event, Notice
 from paicli.agent.interrupt import Interruptible
 from paicli.agent.plan_review import Always, Choice
-from paicli.config import Settings
+from paicli.config import Loaded, Settings
 from paicli.display import Note
 from paicli.errors import ConfigError
 from paicli.extensions.steering import Steering
@@ -23,14 +23,13 @@ from paicli.llm import providers
 from paicli.llm.providers import ModelProfile
 from paicli.options import Options
 from paicli.policy.trust import Trust
-from paicli.rig import Rig, assemble, demo_profile, open_session
+from paicli.rig import assemble, demo_profile, open_session
 from paicli.session.store import SessionStore
 from paicli.text import visible
 from paicli.toolbox import load_ahead
-from paicli.ui.actions import Actions
 from paicli.ui.headless import Headless
-from paicli.ui.models import Models
 from paicli.ui.piped import read_piped_stdin
+from paicli.ui.waiting import Waiting
 
 
 def run(options: Options, overrides: Mapping[str, str]) -> int:
@@ -48,8 +47,8 @@ def run(options: Options, overrides: Mapping[str, str]) -> int:
             _to_stderr(warning)
         if ignored := [name for name in state.covered if name != ".env" and not trusted]:
             _to_stderr(t("approval.trust_ignored", names=", ".join(ignored[:12])))
-        return _run_headless(options, settings)
-    return _run_terminal(options, settings, loaded.warnings)
+        return _run_headless(options, loaded)
+    return _run_terminal(options, loaded, overrides)
 
 
 def doctor(root: Path, provider: str) -> int:
@@ -75,13 +74,19 @@ def _ask_trust(trust: Trust) -> bool:
     return ask_trust(trust)
 
 
-def _run_headless(options: Options, settings: Settings) -> int:
+def _run_headless(options: Options, loaded: Loaded) -> int:
+    settings = loaded.settings
     if options.prompt.lstrip().startswith("/"):
         from paicli.ui.undo_headless import is_undo_command
 
         if is_undo_command(options.prompt):
             return _take_back(options, settings)
     profile = demo_profile() if options.demo else providers.select(settings, options.model)
+    if options.prompt.lstrip().startswith("/"):
+        from paicli.ui.commands import is_command
+
+        if is_command(options.prompt):
+            return asyncio.run(_headless_command(options, settings, profile))
     if profile is None:
         raise ConfigError(t("cli.no_model"))
     piped = read_piped_stdin(_to_stderr)
@@ -107,10 +112,11 @@ async def _headless(
 ) -> int:
     runs = Interruptible()
     listener = Headless(options.output_format, sys.stdout, sys.stderr, on_closed=runs.cancel)
+    waiting = Waiting(listener.on_event)
     plans = Always(Choice.RUN if options.approve_plan else Choice.KEEP)
     files = undo.Files(settings, listener.on_event, lambda: rig.session)
     rig = assemble(
-        options, settings, profile, listener.on_event, plans, extensions=files.extensions()
+        options, settings, profile, waiting.on_event, plans, extensions=files.extensions()
     )
     listener.start(rig.session.id, profile.model, str(options.root))
     if text and (left := rig.interrupted_plan("plan.offer_headless")):
@@ -121,35 +127,90 @@ async def _headless(
             work = rig.run(text, submitted) if text else rig.planner.go_on()
             result = await runs.run(work)
     finally:
+        waiting.stop()
         files.close()
         await rig.close()
-    return listener.finish(result, rig.session.id)
+    return listener.finish(result, rig.session.id, rig.bill_of_run.as_object())
 
 
-def _run_terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+async def _headless_command(
+    options: Options, settings: Settings, profile: ModelProfile | None
+) -> int:
+    """Carry out `-p /command`; the demo model stands in where none is configured and none is asked."""
+    from paicli.slash import actions, more_commands
+    from paicli.ui.headless_commands import HeadlessCommands, Nobody
+
+    runs = Interruptible()
+    listener = Headless(options.output_format, sys.stdout, sys.stderr, on_closed=runs.cancel)
+
+    def emit(event: Event) -> None:
+        if not commands.takes(event):
+            listener.on_event(event)
+
+    files = undo.Files(settings, emit, lambda: rig.session)
+    plans = Always(Choice.RUN if options.approve_plan else Choice.KEEP)
+    shown = profile or demo_profile()
+    rig = assemble(options, settings, shown, emit, plans, extensions=files.extensions())
+    commands = HeadlessCommands(
+        rig,
+        actions(rig),
+        more_commands(rig, files, Nobody()),
+        lambda: (rig.agent.context()["used"], rig.bill.tokens),
+        has_model=profile is not None,
+    )
+    try:
+        call = commands.call(options.prompt)
+        listener.start(rig.session.id, shown.model, str(options.root))
+        with runs.signals(rig.processes.end_all):
+            result = await runs.run(commands.run(call))
+    finally:
+        files.close()
+        await rig.close()
+    return listener.finish(result, rig.session.id, rig.bill_of_run.as_object())
+
+
+def _run_terminal(options: Options, loaded: Loaded, overrides: Mapping[str, str]) -> int:
+    settings = loaded.settings
     if options.resume == "":
         from paicli.ui.choose_session import choose_session
 
         summaries = SessionStore(settings.home, settings.root).summaries()
         options = replace(options, resume=choose_session(summaries))
-    return asyncio.run(_terminal(options, settings, warnings))
+    profile = None if options.demo else providers.select(settings, options.model)
+    notices = list(loaded.warnings)
+    if profile is None and not options.demo:
+        settings, profile = _first_start(settings, overrides, notices)
+    if profile is None:
+        notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
+    return asyncio.run(_terminal(options, settings, profile or demo_profile(), notices))
 
 
-async def _terminal(options: Options, settings: Settings, warnings: Sequence[str]) -> int:
+def _first_start(
+    settings: Settings, overrides: Mapping[str, str], notices: list[str]
+) -> tuple[Settings, ModelProfile | None]:
+    """Let the person enter a key; Enter alone goes on to the demo."""
+    from paicli.ui.api_key import ask_for_first_key
+
+    provider = ask_for_first_key(settings.home)
+    if not provider:
+        return settings, None
+    again = config.load(settings.root, os.environ, overrides, trusted=settings.trusted).settings
+    try:
+        return again, providers.select(again, provider)
+    except ConfigError as error:
+        notices.append(str(error))
+        return again, None
+
+
+async def _terminal(
+    options: Options, settings: Settings, profile: ModelProfile, notices: list[str]
+) -> int:
+    from paicli.slash import actions, more_commands
     from paicli.ui.choose_session import resumed_remarks
-    from paicli.ui.plan_command import plan_command
     from paicli.ui.plan_review import PlanPerson
     from paicli.ui.repl import run_repl
-    from paicli.ui.safety_commands import SafetyCommands
-    from paicli.ui.session_commands import SessionCommands
     from paicli.ui.terminal import Terminal
-    from paicli.ui.undo_commands import UndoCommands
 
-    profile = None if options.demo else providers.select(settings, options.model)
-    notices = list(warnings)
-    if profile is None:
-        profile = demo_profile()
-        notices.append(t("cli.demo_chosen" if options.demo else "cli.demo_model"))
     terminal = Terminal()
     steering = Steering(terminal.pending.take)
     files = undo.Files(settings, terminal.on_event, lambda: rig.session)
@@ -159,60 +220,18 @@ async def _terminal(options: Options, settings: Settings, warnings: Sequence[str
     if left := rig.interrupted_plan("plan.offer"):
         notices.append(left)
     remarks = [Note(text) for text in resumed_remarks(rig.session)]
-    taking_back = UndoCommands(files.history, terminal.reviewer.review, files.tell_model)
-    sessions = SessionCommands(
-        rig.agent,
-        rig.store,
-        lambda: rig.session,
-        rig.switch_session,
-        settings.home,
-        taking_back.offer,
-    )
-    safety = SafetyCommands(
-        rig.approval.permissions,
-        rig.approval.audit,
-        rig.processes,
-        rig.sandbox,
-        Trust(settings.home, settings.root),
-    )
     try:
         return await run_repl(
             rig,
-            _actions(rig, settings),
+            actions(rig),
             terminal,
             options.prompt,
-            more_commands=(
-                *sessions.commands(),
-                *safety.commands(),
-                *taking_back.commands(),
-                plan_command(lambda: rig.planner),
-            ),
+            more_commands=more_commands(rig, files, terminal.reviewer),
             notices=[*(Note(text, "warning") for text in notices), *remarks],
         )
     finally:
         files.close()
         await rig.close()
-
-
-def _actions(rig: Rig, settings: Settings) -> Actions:
-    models = Models(
-        lambda: config.load(settings.root, os.environ, {}, trusted=settings.trusted).settings,
-        lambda: rig.client.profile,
-        rig.use_model,
-    )
-
-    return Actions(
-        root=settings.root,
-        home=settings.home,
-        model=models.answer,
-        model_names=models.names,
-        new_conversation=rig.new_conversation,
-        load_ahead=load_ahead,
-        run_command=rig.toolbox.run_command,
-        editing=settings.editing,
-        notify=settings.notify,
-        lines_only=settings.screen == "lines",
-    )
 
 
 def _to_stderr(line: str) -> None:

@@ -104,6 +104,8 @@ def _run(arguments: Sequence[str]) -> int:
         "PAICLI_REACT_MAX_ITERATIONS": parsed.max_iterations,
         "PAICLI_REACT_TOKEN_BUDGET": parsed.token_budget,
     }
+    if parsed.plain:
+        overrides["PAICLI_SCREEN"] = "lines"
     from paicli import app
 
     return app.run(options, {name: value for name, value in overrides.items() if value})
@@ -138,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-iterations", metavar="N", help=t("cli.help_iterations"))
     add("--token-budget", metavar="N", help=t("cli.help_tokens"))
     add("--demo", action="store_true", help=t("cli.help_demo"))
+    add("--plain", action="store_true", help=t("cli.help_plain"))
     add("--version", action="version", version=f"paicli {__version__}", help=t("cli.help_version"))
     add("-h", "--help", action="help", help=t("cli.help_help"))
     return parser

@@ -18,6 +18,7 @@ from paicli.errors import ConfigError
 from paicli.extensions.project_notes import ProjectNotes
 from paicli.i18n import t
 from paicli.llm import providers
+from paicli.llm.bill import Bill, Item
 from paicli.llm.client import ChatClient
 from paicli.llm.providers import ModelProfile
 from paicli.options import Options
@@ -28,6 +29,7 @@ from paicli.policy.modes import Mode
 from paicli.policy.path_guard import PathGuard
 from paicli.policy.permissions import Permissions
 from paicli.policy.sandbox import CommandSandbox
+from paicli.session import spending
 from paicli.session.store import Session, SessionStore
 from paicli.toolbox import Toolbox
 from paicli.tools.processes import Processes
@@ -48,6 +50,9 @@ class Rig:
     results: ResultStore
     classifier: ApprovalClassifier
     toolbox: Toolbox
+    bill: Bill
+    """What the session has cost, with its earlier runs."""
+    bill_of_run: Bill
     closing: list[asyncio.Task[None]] = field(default_factory=list)
 
     @cached_property
@@ -74,8 +79,8 @@ class Rig:
         """Go on with another model; the conversation stays."""
         for old in (self.agent.client, self.classifier):
             self.closing.append(asyncio.create_task(old.aclose()))
-        self.agent.client = _client(profile, self.settings)
-        self.classifier = _classifier(self.agent.client, self.settings)
+        self.agent.client = _client(profile, self.settings, self.bill)
+        self.classifier = _classifier(self.agent.client, self.settings, self.bill)
         self.agent.approval.classifier = self.classifier
         self.results.fit(profile.context_window)
 
@@ -89,6 +94,7 @@ class Rig:
         self.session.ledger.close()
         self.session = session
         self.agent.open(session.conversation)
+        self.bill.begin(spending.recorded(session.ledger.path))
 
     def new_conversation(self) -> None:
         """Begin an empty session; the old one stays on disk."""
@@ -116,8 +122,16 @@ def assemble(
     session = open_session(options, store, profile.model, emit)
     processes = Processes()
     sandbox = CommandSandbox(settings.root, settings.command_sandbox)
-    client = _client(profile, settings)
-    classifier = _classifier(client, settings)
+    bill_of_run = Bill()
+
+    def on_the_bill(item: Item) -> None:
+        bill_of_run.count(item)
+        spending.record(rig.session.ledger, item)
+
+    bill = Bill(on_the_bill)
+    bill.begin(spending.recorded(session.ledger.path) if session.resumed else ())
+    client = _client(profile, settings, bill)
+    classifier = _classifier(client, settings, bill)
     approval = Approval(
         options.mode,
         person,
@@ -164,6 +178,8 @@ def assemble(
         results,
         classifier,
         toolbox,
+        bill,
+        bill_of_run,
     )
     return rig
 
@@ -183,12 +199,12 @@ def open_session(options: Options, store: SessionStore, model: str, emit: Emit) 
     return session
 
 
-def _client(profile: ModelProfile, settings: Settings) -> ChatClient:
+def _client(profile: ModelProfile, settings: Settings, bill: Bill) -> ChatClient:
     if profile.provider == "demo":
         from paicli.llm import demo
 
-        return ChatClient(profile, settings, demo.demo_transport())
-    return ChatClient(profile, settings)
+        return ChatClient(profile, settings, demo.demo_transport(), bill)
+    return ChatClient(profile, settings, bill=bill)
 
 
 def demo_profile() -> ModelProfile:
@@ -197,6 +213,6 @@ def demo_profile() -> ModelProfile:
     return demo.demo_profile()
 
 
-def _classifier(client: ChatClient, settings: Settings) -> ApprovalClassifier:
+def _classifier(client: ChatClient, settings: Settings, bill: Bill) -> ApprovalClassifier:
     review = providers.for_review(client.profile, settings.classifier_model)
-    return ApprovalClassifier(_client(review, settings))
+    return ApprovalClassifier(_client(review, settings, bill))

@@ -25,6 +25,7 @@ from paicli.agent.events import (
     UsageReported,
 )
 from paicli.display import Diff, Table
+from paicli.llm.bill import Bill, Prices
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.policy.approval import ReviewRequest
@@ -59,6 +60,7 @@ class FakeAgent:
         self.client = FakeClient()
         self.approval = FakeApproval()
         self.terminal = terminal
+        self.bill = Bill()
         self.emit = terminal.on_event
 
     async def run(self, text, submitted=None):
@@ -74,6 +76,7 @@ class FakeAgent:
             self.emit(TextDelta(text[start : start + size]))
             await asyncio.sleep(delay)
         self.emit(ReplyFinished(ChatResponse(content=text)))
+        self.bill.add(Usage(1200, 40, 0), Prices(input=0, output=125, cached=0, currency="¥"))
         self.emit(UsageReported(Usage(1200, 40, 0), Usage(1200, 40, 0)))
 
     async def tool(self, call, name, subject, *, ok=True, summary="", output="", display=None):
@@ -230,14 +233,14 @@ async def model(argument):
     return [Table(("Model", "Window"), (("fake-model", "128k"),))]
 
 
-def actions(root):
+def actions(root, bill):
     return Actions(
         root=root,
         home=Path(tempfile.mkdtemp()),
         model=model,
         model_names=lambda: ("fake-model", "other/model"),
         new_conversation=lambda: None,
-        cost=lambda usage: "¥0.01" if usage.input else "",
+        bill=bill,
         run_command=run_own,
         editing=os.environ.get("STAGE_EDITING", "emacs"),
         notify=os.environ.get("STAGE_NOTIFY", "off"),
@@ -249,7 +252,8 @@ async def main():
     terminal = Terminal()
     root = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
     first = sys.argv[1] if len(sys.argv) > 1 else ""
-    return await run_repl(FakeAgent(terminal), actions(root), terminal, first)
+    agent = FakeAgent(terminal)
+    return await run_repl(agent, actions(root, agent.bill), terminal, first)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ def test_the_demo_task_changes_the_file(paicli):
 
 def test_without_a_key_it_starts_on_the_demo_and_says_so(paicli):
     with terminal(paicli) as screen:
+        screen.wait_for("[demo]:")
+        screen.send(ENTER)
         screen.wait_for("DEEPSEEK_API_KEY")
         screen.wait_for("AUTO")
         screen.send(CTRL_D)

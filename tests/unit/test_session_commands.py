@@ -6,6 +6,7 @@ import pytest
 
 from paicli.agent.cache_watch import CacheWatch, Miss
 from paicli.display import Note, Table
+from paicli.llm.bill import Bill, Item
 from paicli.llm.messages import Message, ToolCall, Usage
 from paicli.session.store import SessionStore
 from paicli.ui.session_commands import SessionCommands
@@ -22,7 +23,6 @@ class Desk:
         self.agent = SimpleNamespace(
             conversation=self.session.conversation,
             client=SimpleNamespace(profile=SimpleNamespace(model="model-x")),
-            usage=Usage(12_300, 450, 6_000),
             cache=CacheWatch(),
             context=lambda: {
                 "prompt": 500,
@@ -42,9 +42,9 @@ class Desk:
         screen = SimpleNamespace(
             say=lambda *what: self.shown.extend(what), forget_conversation=lambda: None
         )
-        self.setting = SimpleNamespace(
-            screen=screen, actions=SimpleNamespace(cost=lambda usage: "¥0.02")
-        )
+        bill = Bill()
+        bill.begin([Item(Usage(12_300, 450, 6_000), 0.02, "¥")])
+        self.setting = SimpleNamespace(screen=screen, actions=SimpleNamespace(bill=bill))
 
     def switch(self, session):
         self.session.ledger.close()
@@ -151,7 +151,7 @@ async def test_export_writes_markdown_once_and_without_secrets(desk, tmp_path):
 async def test_compact_hands_over_what_matters(desk):
     (note,) = await desk.run("compact", "the parser")
     assert desk.compacted == ["the parser"]
-    assert note == Note("There is nothing to compact.")
+    assert note == Note("Nothing was compacted; the conversation stays as it is.")
 
 
 async def test_context_shows_the_bar_and_the_parts(desk):

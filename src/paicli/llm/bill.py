@@ -1,7 +1,8 @@
-"""What the requests of this run have cost, each at the price of the model that answered it."""
+"""What the requests of a session have cost, each at the price of the model that answered it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from paicli.llm.messages import Usage
@@ -26,20 +27,46 @@ class Prices:
         return spent / _MILLION
 
 
-class Bill:
-    """Adds up; knows when it does not know."""
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One request on the bill; `cost` None: nobody knows."""
 
-    def __init__(self) -> None:
+    usage: Usage
+    cost: float | None = None
+    currency: str = ""
+
+
+class Bill:
+    """Adds up, and knows when it does not know. `added` is told each new item."""
+
+    def __init__(self, added: Callable[[Item], None] = lambda _: None) -> None:
+        self._added = added
+        self.begin(())
+
+    def begin(self, items: Iterable[Item]) -> None:
+        """Start anew with what was spent before."""
+        self.tokens = Usage()
         self._sums: dict[str, float] = {}
         self._something_has_no_price = False
+        for item in items:
+            self.count(item)
 
     def add(self, usage: Usage | None, prices: Prices | None) -> None:
         """Count one reply; None for tokens that the server did not count or a price nobody knows."""
         if usage is None or prices is None:
+            item = Item(usage or Usage())
+        else:
+            item = Item(usage, prices.of(usage), prices.currency)
+        self.count(item)
+        self._added(item)
+
+    def count(self, item: Item) -> None:
+        """Add an item that is written down already."""
+        self.tokens += item.usage
+        if item.cost is None:
             self._something_has_no_price = True
-            return
-        before = self._sums.get(prices.currency, 0.0)
-        self._sums[prices.currency] = before + prices.of(usage)
+        else:
+            self._sums[item.currency] = self._sums.get(item.currency, 0.0) + item.cost
 
     def text(self) -> str:
         """Return the sum as people write it, with ≥ when a part has no price; empty when unknown."""
@@ -56,6 +83,6 @@ class Bill:
 
 def _amount(spent: float) -> str:
     """Return an amount with cents; smaller ones with as many places as say something."""
-    if spent >= 0.1 or spent == 0:
+    if spent >= 0.01 or spent == 0:
         return f"{spent:.2f}"
-    return f"{spent:.4f}" if spent >= 0.0001 else "0.0001"
+    return f"{max(spent, 0.0001):.4f}"

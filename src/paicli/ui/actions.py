@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from paicli.agent.events import TurnResult
 from paicli.display import Display
+from paicli.llm.bill import Bill
 from paicli.llm.messages import Usage
 from paicli.policy.modes import Mode
 from paicli.tools.base import Tell, ToolOutput
@@ -74,6 +75,9 @@ class Screen(Protocol):
     async def borrow(self, function: Callable[[], str]) -> str:
         """Run a blocking function that talks with the person itself, with the terminal in line mode."""
 
+    def use_theme(self, theme: str) -> None:
+        """Draw in the colours of `theme` from now on."""
+
     def forget_conversation(self) -> None:
         """Start counting the context and the tokens anew."""
 
@@ -83,12 +87,12 @@ class Actions:
     """The program's side of the slash commands.
 
     `root` is the project folder, `home` PaiCLI's own. `model` carries out `/model ARGUMENT` and gives
-    what to show, `model_names` what completion offers. `new_conversation` empties the history. `cost` gives the price of some tokens as text,
-    empty when unknown. `keep_setting(name, value)` remembers a setting for later starts.
+    what to show, `model_names` what completion offers. `new_conversation` empties the history. `bill` says what the session has cost.
+    `keep_setting(name, value)` remembers a setting for later starts.
     `run_command` runs a shell command of the person's own (`!command`); it raises PaiCliError.
     `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
     region, for screen readers. `load_ahead` begins, in the background, to load what a turn will
-    need; it is called when the first prompt stands.
+    need; it is called when the first prompt stands. `theme` is one of `paicli.ui.theme.THEMES` or `auto`.
     """
 
     root: Path
@@ -96,10 +100,11 @@ class Actions:
     model: Callable[[str], Awaitable[Sequence[Display]]]
     model_names: Callable[[], Sequence[str]]
     new_conversation: Callable[[], None]
-    cost: Callable[[Usage], str] = field(default=lambda _: "")
+    bill: Bill = field(default_factory=Bill)
     keep_setting: Callable[[str, str], None] = field(default=lambda _name, _value: None)
     run_command: Callable[[str, Tell], Awaitable[ToolOutput]] | None = None
     editing: str = "emacs"
     notify: str = "off"
     lines_only: bool = False
     load_ahead: Callable[[], None] = field(default=lambda: None)
+    theme: str = "auto"

@@ -15,7 +15,8 @@ from paicli.text import one_line
 
 _DEFAULT = "deepseek"
 _KEY = re.compile(r"[!-~]{6,500}")
-_WITHOUT_KEY = ("local",)
+_NAMES = tuple(name for name in PROVIDER_PREFIXES if name != "local")
+"""The providers that have keys."""
 
 
 def ask_for_key(home: Path) -> str:
@@ -24,14 +25,21 @@ def ask_for_key(home: Path) -> str:
     Return the provider whose key was saved, empty when none was; Enter, Ctrl+C and Ctrl+D mean none.
     Blocks, and needs the terminal in its usual line mode.
     """
-    names = [name for name in PROVIDER_PREFIXES if name not in _WITHOUT_KEY]
-    sys.stdout.write(t("terminal.key_intro", names=", ".join(names)) + "\n")
+    return _ask(home, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
+
+
+def ask_for_first_key(home: Path) -> str:
+    """Ask the same when nothing is configured; Enter alone means none: the demo."""
+    return _ask(home, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
+
+
+def _ask(home: Path, intro: str, usual: str) -> str:
+    sys.stdout.write(intro + "\n")
     sys.stdout.flush()
     try:
-        provider = input(t("terminal.key_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
-        while provider not in names:
-            sys.stdout.write(t("terminal.key_unknown", word=one_line(provider)) + "\n")
-            provider = input(t("terminal.key_provider", name=_DEFAULT)).strip().lower() or _DEFAULT
+        provider = _answered_provider(usual)
+        if provider not in _NAMES:
+            return ""
         key = getpass(t("terminal.key_key", name=provider)).strip()
         while key and not _KEY.fullmatch(key):
             sys.stdout.write(t("terminal.key_odd") + "\n")
@@ -50,6 +58,14 @@ def ask_for_key(home: Path) -> str:
         return ""
     sys.stdout.write(t("terminal.key_saved", path=home / ".env") + "\n")
     return provider
+
+
+def _answered_provider(usual: str) -> str:
+    while True:
+        answer = input(t("terminal.key_provider", name=usual)).strip().lower() or usual
+        if answer == usual or answer in _NAMES:
+            return answer
+        sys.stdout.write(t("terminal.key_unknown", word=one_line(answer)) + "\n")
 
 
 def keep_variable(file: Path, name: str, value: str) -> None:

@@ -41,7 +41,8 @@ class Command:
     """One command.
 
     `help` is the key of its description, `choices` completes its argument. `during_task`: it may be
-    used while a task runs.
+    used while a task runs. `asks_model`: it does nothing without one. `not_headless`: the key of the
+    line that says why it makes no sense with `-p`.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Command:
     during_task: bool = False
     aliases: tuple[str, ...] = ()
     choices: Callable[[Actions], Sequence[str]] | None = None
+    asks_model: bool = False
+    not_headless: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,11 @@ class Unknown:
 
     word: str
     nearest: tuple[str, ...]
+
+
+def is_command(text: str) -> bool:
+    """Tell whether `text` is written like a command, whether or not there is such a one."""
+    return _WORD.match(text.strip()) is not None
 
 
 class CommandTable:
@@ -194,7 +202,7 @@ async def _status(at: Setting, _argument: str) -> None:
                 cached=amount(total.cached),
             ),
         ),
-        (t("command.status_cost"), at.actions.cost(total)),
+        (t("command.status_cost"), at.actions.bill.text()),
     )
     head = (t("command.column_status"), t("command.column_value"))
     at.screen.say(Table(head, tuple(row for row in rows if row[1])))
@@ -233,10 +241,19 @@ BUILT_IN = (
         _mode,
         during_task=True,
         choices=lambda _: tuple(mode.value for mode in Mode),
+        not_headless="command.mode_headless",
     ),
-    Command("key", "", "command.key", _key),
-    Command("clear", "", "command.clear", _clear),
-    Command("exit", "", "command.exit", _exit, during_task=True, aliases=("quit",)),
+    Command("key", "", "command.key", _key, not_headless="command.key_headless"),
+    Command("clear", "", "command.clear", _clear, not_headless="command.clear_headless"),
+    Command(
+        "exit",
+        "",
+        "command.exit",
+        _exit,
+        during_task=True,
+        aliases=("quit",),
+        not_headless="command.exit_headless",
+    ),
     Command("status", "", "command.status", _status, during_task=True),
     Command("init", "[--force]", "command.init", _init, choices=lambda _: ("--force",)),
     Command(

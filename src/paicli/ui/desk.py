@@ -18,8 +18,6 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding.vi_state import InputMode
-from prompt_toolkit.output.defaults import create_output
-from prompt_toolkit.output.vt100 import Vt100_Output
 
 from paicli.agent.events import TurnResult
 from paicli.git import git_branch
@@ -36,6 +34,7 @@ from paicli.ui.pending import Typed
 from paicli.ui.prompt import Prompt
 from paicli.ui.question import Question
 from paicli.ui.region import LiveRegion
+from paicli.ui.resizing import InlineOutput
 from paicli.ui.turns import Turns
 from paicli.ui.window import Window
 
@@ -62,9 +61,8 @@ class Desk:
         self._message_until = 0.0
         self._branch = git_branch(turns.actions.root)
         self._keyboard = Keyboard(sys.stdin, self.escape.was_none)
-        self._output = create_output(sys.stdout)
-        if isinstance(self._output, Vt100_Output):
-            self._output.enable_cpr = False
+        self._output = InlineOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
+        self._output.enable_cpr = False
         self._completer = PromptCompleter(turns.table, turns.actions)
         self._prompt = Prompt(
             self._live,
@@ -73,12 +71,13 @@ class Desk:
             lambda: self.dialog.step if self.dialog else "",
             ProjectHistory(history_file(turns.actions.home, turns.actions.root)),
             self._completer,
+            lambda: ink.theme,
         )
-        self._app: Application[None] = self._prompt.application(
+        self._app = self._prompt.application(
             keys.bindings(self), self._keyboard, self._output, vi=turns.actions.editing == "vi"
         )
         self._app.after_render += self._rendered
-        self._paper = Paper(ink, self._output, self._terminal)
+        self._paper = Paper(ink, self._output, self._terminal, self._app.catch_up)
         self.window = Window(self._output, turns.actions)
         turns.leave = self.leave
         turns.lend = self._lend
@@ -308,7 +307,7 @@ class Desk:
             context_used=renderer.context_used,
             window=profile.context_window,
             total=renderer.total,
-            cost=self._turns.actions.cost(renderer.total),
+            cost=self._turns.actions.bill.text(),
             queued=len(self._terminal.pending),
             message=self._message if time.monotonic() < self._message_until else "",
         )

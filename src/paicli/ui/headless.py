@@ -76,13 +76,16 @@ class Headless:
                 self._line(line)
         self._to_stderr(event)
 
-    def finish(self, result: TurnResult, session: str) -> int:
-        """Write how the turn ended; return the exit code of the program."""
+    def finish(
+        self, result: TurnResult, session: str, cost: dict[str, object] | None = None
+    ) -> int:
+        """Write how the turn ended and what it cost; return the exit code of the program."""
         if self._format == "text":
             if result.text:
                 self._out.write(self._foreign_is_shown(result.text).rstrip("\n") + "\n")
         else:
             ending = _result_object(result, session, self._changed.values())
+            ending["cost"] = cost
             if self._plan is not None:
                 ending["plan"] = self._plan.as_object()
             self._line(ending)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from threading import Thread
 
+from paicli.ui import theme
 from paicli.ui.shown import Answer, Shown
 
 _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$", re.M)
@@ -17,11 +18,20 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 class Ink:
     """Draws values as lines for a terminal.
 
-    `plain`: no colours and Markdown as it was written (NO_COLOR, TERM=dumb).
+    `plain`: no colours and Markdown as it was written (NO_COLOR, TERM=dumb, the theme `none`).
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.plain = bool(environ.get("NO_COLOR")) or environ.get("TERM", "") in ("", "dumb")
+    def __init__(self, environ: Mapping[str, str], wanted: str = "auto") -> None:
+        self._environ = environ
+        self.use_theme(wanted)
+
+    def use_theme(self, wanted: str) -> None:
+        """Draw in the colours of a theme from now on; `auto`: what the terminal says."""
+        colourless = self._environ.get("NO_COLOR") or self._environ.get("TERM", "") in ("", "dumb")
+        self.theme = theme.detected(self._environ) if wanted == "auto" else wanted
+        if colourless:
+            self.theme = "none"
+        self.plain = self.theme == "none"
 
     def lines(self, value: Shown, width: int, *, full: bool = False) -> list[str]:
         """Return the lines of `value`, none wider than `width` cells. `full`: nothing shortened."""
@@ -30,7 +40,7 @@ class Ink:
         lines = blocks.printed(value, width, colours=not self.plain, plain=self.plain, full=full)
         if isinstance(value, Answer) and not self.plain and _lost(value.source, lines):
             lines = blocks.printed(value, width, colours=True, plain=True, full=full)
-        return lines
+        return [theme.for_light(line) for line in lines] if self.theme == "light" else lines
 
     def warm_up(self) -> None:
         """Import rich beside everything else, while the model is still thinking."""

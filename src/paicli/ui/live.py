@@ -48,7 +48,7 @@ def status_line(renderer: Renderer, now: float, width: int) -> Line:
     """Return the line with the spinner: what happens, for how long, and how to stop it."""
     seconds = int(now - renderer.busy_since) if renderer.busy_since is not None else 0
     hint = t("terminal.esc_to_cancel", seconds=seconds)
-    what = cut(_what(renderer), max(width - cells(hint) - 4, 6))
+    what = cut(_what(renderer, now), max(width - cells(hint) - 4, 6))
     return [
         ("class:live.spinner", f"{spinner(now)} "),
         ("class:live.what", what),
@@ -56,7 +56,7 @@ def status_line(renderer: Renderer, now: float, width: int) -> Line:
     ]
 
 
-def _what(renderer: Renderer) -> str:
+def _what(renderer: Renderer, now: float) -> str:
     if renderer.retrying is not None:
         return t("terminal.waiting_to_retry", attempt=renderer.retrying.attempt)
     if any(tool.started is not None for tool in renderer.tools.values()):
@@ -68,7 +68,15 @@ def _what(renderer: Renderer) -> str:
         return t("terminal.writing_call", name=one_line(call.name), count=call.characters)
     if renderer.answer_tail.source:
         return t("terminal.answering")
-    return t("terminal.waiting")
+    return _waiting(renderer, now)
+
+
+def _waiting(renderer: Renderer, now: float) -> str:
+    """Return for how long the model has been silent, where that is not the time of the whole turn."""
+    since, turn = renderer.asked_at, renderer.busy_since
+    if since is None or turn is None or since - turn < 2 or now - since < 2:
+        return t("terminal.waiting")
+    return t("terminal.waiting_long", seconds=int(now - since))
 
 
 def thinking_lines(renderer: Renderer, width: int, height: int) -> list[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.output import Output
@@ -20,7 +21,10 @@ _TOOL_ENTRIES = (Worked, Looked, Diff, Code)
 class Paper:
     """Writes what is ready above the prompt, and remembers what could be unfolded."""
 
-    def __init__(self, ink: Ink, output: Output, terminal: Terminal) -> None:
+    def __init__(
+        self, ink: Ink, output: Output, terminal: Terminal, catch_up: Callable[[], None]
+    ) -> None:
+        self._catch_up = catch_up
         self._ink = ink
         self._output = output
         self._terminal = terminal
@@ -42,6 +46,7 @@ class Paper:
             lines += self._entry(value, width)
             await asyncio.sleep(0)  # keys come between two entries
         text = "\r\n".join(lines)
+        self._catch_up()
         async with in_terminal():
             self._output.write_raw(text + "\r\n")
             self._output.flush()

@@ -25,4 +25,4 @@ def plan_command(planner: Callable[[], Plans]) -> Command:
     async def go_on(_text: str, _submitted: str) -> TurnResult:
         return await planner().go_on()
 
-    return Command("plan", "[TASK]", "plan.command", plan)
+    return Command("plan", "[TASK]", "plan.command", plan, asks_model=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, ThreadedCompleter
 from prompt_toolkit.enums import EditingMode
@@ -17,36 +17,41 @@ from prompt_toolkit.layout import Dimension, HSplit, Layout, VerticalAlign, Wind
 from prompt_toolkit.layout.containers import ConditionalContainer
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.output import Output
-from prompt_toolkit.styles import Style
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import DynamicStyle, Style
 from prompt_toolkit.widgets import SearchToolbar
 
-STYLE = Style.from_dict(
-    {
-        "dim": "ansibrightblack",
-        "prompt": "bold ansicyan",
-        "live.spinner": "ansicyan",
-        "live.what": "ansicyan",
-        "live.tool": "bold",
-        "live.queued": "ansiyellow",
-        "ask": "bold ansiyellow",
-        "complaint": "ansired",
-        "mode.auto": "bold ansigreen",
-        "mode.plan": "bold ansicyan",
-        "mode.ask": "bold ansiyellow",
-        "status": "ansibrightblack",
-        "status.message": "ansiyellow",
-        "status.model": "noinherit",
-        "status.queue": "ansiyellow",
-        "status.high": "ansiyellow",
-        "status.full": "bold ansired",
-        "completion-menu": "bg:default noinherit",
-        "completion-menu.completion": "bg:default noinherit",
-        "completion-menu.completion.current": "bold reverse",
-        "completion-menu.meta.completion": "bg:default ansibrightblack",
-        "completion-menu.meta.completion.current": "bg:default ansibrightblack",
-    }
-)
+from paicli.ui.resizing import InlineApplication, folds
+from paicli.ui.theme import style_for_light
+
+_STYLES = {
+    "dim": "ansibrightblack",
+    "prompt": "bold ansicyan",
+    "live.spinner": "ansicyan",
+    "live.what": "ansicyan",
+    "live.tool": "bold",
+    "live.queued": "ansiyellow",
+    "ask": "bold ansiyellow",
+    "complaint": "ansired",
+    "mode.auto": "bold ansigreen",
+    "mode.plan": "bold ansicyan",
+    "mode.ask": "bold ansiyellow",
+    "status": "ansibrightblack",
+    "status.message": "ansiyellow",
+    "status.model": "noinherit",
+    "status.queue": "ansiyellow",
+    "status.high": "ansiyellow",
+    "status.full": "bold ansired",
+    "completion-menu": "bg:default noinherit",
+    "completion-menu.completion": "bg:default noinherit",
+    "completion-menu.completion.current": "bold reverse",
+    "completion-menu.meta.completion": "bg:default ansibrightblack",
+    "completion-menu.meta.completion.current": "bg:default ansibrightblack",
+}
+_LOOKS = {
+    "dark": Style.from_dict(_STYLES),
+    "light": Style.from_dict({name: style_for_light(text) for name, text in _STYLES.items()}),
+}
 _MOST_INPUT_LINES = 12
 ESC_WAIT = 0.05
 """Seconds to wait for the rest of a key sequence, for both of prompt_toolkit's timeouts."""
@@ -65,7 +70,9 @@ class Prompt:
         dialog_step: Callable[[], str],
         history: History,
         completer: Completer,
+        theme: Callable[[], str],
     ) -> None:
+        self._theme = theme
         self.message = Buffer(
             multiline=True,
             history=history,
@@ -99,32 +106,34 @@ class Prompt:
 
     def application(
         self, bindings: KeyBindingsBase, keyboard: Input, output: Output, *, vi: bool
-    ) -> Application[None]:
+    ) -> InlineApplication:
         """Return the application, ready to run."""
-        app: Application[None] = Application(
+        app = InlineApplication(
             layout=Layout(self._root, focused_element=self._message_window),
             key_bindings=bindings,
-            style=STYLE,
+            style=DynamicStyle(lambda: _LOOKS.get(self._theme())),
+            color_depth=lambda: ColorDepth.DEPTH_1_BIT if self._theme() == "none" else None,
             include_default_pygments_style=False,
             erase_when_done=True,
             editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
             input=keyboard,
             output=output,
         )
+        app.terminal_folds = folds(os.environ)
         app.ttimeoutlen = app.timeoutlen = ESC_WAIT
         return app
 
-    def focus_entry(self, app: Application[None], text: str) -> None:
+    def focus_entry(self, app: InlineApplication, text: str) -> None:
         """Let the dialog's entry line take the keys, starting with `text`."""
         self.entry.text = text
         self.entry.cursor_position = len(text)
         app.layout.focus(self._entry_window)
 
-    def entry_has_focus(self, app: Application[None]) -> bool:
+    def entry_has_focus(self, app: InlineApplication) -> bool:
         """Tell whether the keys go to the dialog's entry line."""
         return app.layout.has_focus(self._entry_window)
 
-    def focus_message(self, app: Application[None]) -> None:
+    def focus_message(self, app: InlineApplication) -> None:
         """Let the message take the keys."""
         app.layout.focus(self._message_window)
 

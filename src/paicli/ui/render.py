@@ -81,6 +81,7 @@ class Renderer:
         self._streamed = False
         self._reads: list[Worked] = []
         self.busy_since: float | None = None
+        self.asked_at: float | None = None
         self.thinking: list[str] = []
         self.thinking_since: float | None = None
         self.writing_call: ArgumentsProgress | None = None
@@ -140,6 +141,7 @@ class Renderer:
     ) -> None:
         match event:
             case RequestStarted():
+                self.asked_at = self._clock()
                 self._flush_reads()
                 self._streamed = False
             case ArgumentsProgress():

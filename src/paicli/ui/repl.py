@@ -19,6 +19,7 @@ from paicli.ui.ink import Ink
 from paicli.ui.rawtty import raw_terminal
 from paicli.ui.statusbar import short_folder
 from paicli.ui.terminal import Terminal
+from paicli.ui.theme import for_light
 from paicli.ui.turns import Turns
 from paicli.ui.welcome import welcome
 
@@ -53,7 +54,7 @@ def _is_dumb() -> bool:
 async def _in_lines(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
     from paicli.ui.lines import Lines
 
-    ink = Ink(os.environ)
+    ink = _ink(turns)
     _show_welcome(turns, ink)
     turns.say(*notices)
     await Lines(turns, ink).run(first_prompt)
@@ -61,7 +62,7 @@ async def _in_lines(turns: Turns, first_prompt: str, notices: Sequence[Note]) ->
 
 async def _at_the_desk(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
     with raw_terminal(sys.stdin.fileno()) as typed_ahead:
-        ink = Ink(os.environ)
+        ink = _ink(turns)
         _show_welcome(turns, ink)
         turns.say(*notices)
         from paicli.ui.desk import Desk
@@ -69,11 +70,18 @@ async def _at_the_desk(turns: Turns, first_prompt: str, notices: Sequence[Note])
         await Desk(turns, ink).run(first_prompt, typed_ahead)
 
 
+def _ink(turns: Turns) -> Ink:
+    ink = Ink(os.environ, turns.actions.theme)
+    turns.use_theme = ink.use_theme
+    return ink
+
+
 def _show_welcome(turns: Turns, ink: Ink) -> None:
     width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
     model, mode = turns.agent.client.profile.model, turns.agent.approval.mode.value
     folder = short_folder(turns.actions.root)
-    sys.stdout.write(welcome(model, folder, mode, width, plain=ink.plain))
+    first = welcome(model, folder, mode, width, plain=ink.plain)
+    sys.stdout.write(for_light(first) if ink.theme == "light" else first)
     sys.stdout.flush()
 
 

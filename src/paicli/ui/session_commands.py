@@ -52,11 +52,18 @@ class SessionCommands:
         """Return the rows for the table of commands."""
         return (
             Command("sessions", "", "command.sessions", self._sessions, during_task=True),
-            Command("resume", "[ID]", "command.resume", self._resume, choices=self._ids),
+            Command(
+                "resume",
+                "[ID]",
+                "command.resume",
+                self._resume,
+                choices=self._ids,
+                not_headless="command.resume_headless",
+            ),
             Command("fork", "", "command.fork", self._fork),
             Command("rewind", "[N]", "command.rewind", self._rewind),
             Command("export", "[FILE]", "command.export", self._export, during_task=True),
-            Command("compact", "[TEXT]", "command.compact", self._compact),
+            Command("compact", "[TEXT]", "command.compact", self._compact, asks_model=True),
             Command("context", "", "command.context", self._context, during_task=True),
             Command("usage", "", "command.usage", self._usage, during_task=True),
             Command("debug", "", "command.debug", self._debug, during_task=True),
@@ -163,8 +170,7 @@ class SessionCommands:
         at.screen.say(Table((t("session.column_part"), t("session.column_tokens")), rows + more))
 
     async def _usage(self, at: Setting, _argument: str) -> None:
-        usage = self._agent.usage
-        cost = at.actions.cost(usage)
+        usage, cost = at.actions.bill.tokens, at.actions.bill.text()
         text = t(
             "session.usage",
             input=amount(usage.input),

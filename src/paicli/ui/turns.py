@@ -34,7 +34,7 @@ _LAST_WAIT = 5.0
 class Turns:
     """Runs the agent, one turn at a time, and answers commands; is the screen that they speak to.
 
-    `leave` ends the program. `lend` gives the terminal to a function that talks with the person. `not_sent` gets the messages that a run which failed or was stopped
+    `leave` ends the program. `lend` gives the terminal to a function that talks with the person. `use_theme` changes the colours. `not_sent` gets the messages that a run which failed or was stopped
     left waiting. `turn_began` and `turn_ended` are told of each.
     """
 
@@ -51,6 +51,7 @@ class Turns:
         self.table = commands.CommandTable([*commands.BUILT_IN, *more_commands])
         self.leave: Callable[[], None] = lambda: None
         self.lend: Callable[[Callable[[], str]], Awaitable[str]] = asyncio.to_thread
+        self.use_theme: Callable[[str], None] = lambda _: None
         self.not_sent: Callable[[list[Typed]], None] = lambda _: None
         self.turn_began: Callable[[], None] = lambda: None
         self.turn_ended: Callable[[TurnResult], None] = lambda _: None
