@@ -61,6 +61,7 @@ def test_the_same_as_json(paicli):
         "session": "",
         "error": None,
         "changed_files": [{"path": "a.py", "added": 1, "removed": 1}],
+        "cost": {"amount": 0.00084, "currency": "¥"},
     }
     assert result["session"]
     assert ended.code == 0
