@@ -1,10 +1,17 @@
 """Fixtures that all tests share."""
 
 import contextlib
+import os
 
 import pytest
+from hypothesis import settings
 
 from tests.model_server import ModelServer
+
+# A check of a change must not depend on luck: there the same examples every time, elsewhere new ones.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture

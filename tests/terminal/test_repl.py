@@ -506,8 +506,10 @@ def test_the_history_is_there_again(tmp_path):
         screen.wait_for("You said: second")
         screen.send("\x1b[A\x1b[A")
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
-        screen.send(CTRL_C + "\x12fir")
-        screen.wait_for(lambda: "I-search" not in screen.text() or "fir" in screen.text())
+        screen.send(CTRL_C + "\x12")
+        screen.wait_for("I-search backward:")
+        screen.send("fir")
+        screen.wait_for("I-search backward: fir")
         screen.send(ENTER)
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
 

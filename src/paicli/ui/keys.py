@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition, vi_mode, vi_navigation_mode
+from prompt_toolkit.filters import Condition, is_searching, vi_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -90,7 +90,7 @@ def bindings(desk: KeyTarget) -> KeyBindings:
 
 
 def _add_sending_keys(keys: KeyBindings, desk: KeyTarget) -> None:
-    @keys.add("enter", filter=Condition(lambda: desk.dialog is None))
+    @keys.add("enter", filter=~is_searching & Condition(lambda: desk.dialog is None))
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if desk.escape.just_pressed(buffer):
@@ -108,7 +108,7 @@ def _add_sending_keys(keys: KeyBindings, desk: KeyTarget) -> None:
             desk.send(buffer)
 
     @keys.add("escape", "enter")
-    @keys.add("c-j")
+    @keys.add("c-j", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
@@ -140,11 +140,11 @@ def _add_control_keys(keys: KeyBindings, desk: KeyTarget) -> None:
     def is_empty(event: KeyPressEvent) -> bool:
         return not event.current_buffer.text
 
-    @keys.add("escape", filter=~vi_mode | vi_navigation_mode)
+    @keys.add("escape", filter=~is_searching & (~vi_mode | vi_navigation_mode))
     def _(event: KeyPressEvent) -> None:
         desk.escape.pressed(event.current_buffer)
 
-    @keys.add("c-c")
+    @keys.add("c-c", filter=~is_searching)
     @keys.add("<sigint>")
     def _(event: KeyPressEvent) -> None:
         desk.interrupt(event.current_buffer)
@@ -156,7 +156,7 @@ def _add_control_keys(keys: KeyBindings, desk: KeyTarget) -> None:
         else:
             event.current_buffer.delete()
 
-    @keys.add("up")
+    @keys.add("up", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
         wants_queued = desk.dialog is None and is_empty(event)
         if not (wants_queued and desk.edit_queued(event.current_buffer)):
