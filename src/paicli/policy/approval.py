@@ -22,7 +22,8 @@ class ReviewRequest:
     what a person is shown with it (a write's diff). `user_request` is what the person typed this
     turn: the only text that grants authority. `reason` says why a person is asked about an act
     that usually goes to the classifier. `offer` are the rules that a "from now on" would add:
-    commands that begin with these words, all that the person would allow by it.
+    commands that begin with these words, all that the person would allow by it. `own`: the person
+    asked for the act themselves and only confirms it, so Enter alone does it.
     """
 
     tool: str
@@ -33,6 +34,7 @@ class ReviewRequest:
     preview: Display | None = None
     reason: str = ""
     offer: tuple[str, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

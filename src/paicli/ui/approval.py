@@ -14,6 +14,8 @@ from paicli.ui.shown import Asked, Shown
 
 def keys_text(request: ReviewRequest) -> str:
     """Return which keys answer a question."""
+    if request.own:
+        return t("approval.keys_own")
     if request.offer:
         rules = ", ".join(one_line(rule) for rule in request.offer)
         return t("approval.keys_with_always", rules=rules)
@@ -34,12 +36,20 @@ class Dialog(Question[Verdict]):
 
     def words(self, name: str) -> str:
         """Return the words of that name."""
-        return keys_text(self.request) if name == "keys" else t(f"approval.{name}")
+        if name == "keys":
+            return keys_text(self.request)
+        if name == "question" and self.request.own:
+            return t("approval.question_own")
+        return t(f"approval.{name}")
 
     def _choose(self, key: str) -> None:
         match key:
             case "y":
                 self._decide(Verdict(allowed=True, reviewer="person"))
+            case "\r" if self.request.own:
+                self._decide(Verdict(allowed=True, reviewer="person"))
+            case "n" | "e" if self.request.own:
+                self.refuse()
             case "a" if self.request.offer:
                 self._decide(Verdict(allowed=True, reviewer="person", remember=True))
             case "n":
@@ -50,8 +60,10 @@ class Dialog(Question[Verdict]):
                 self.refuse()
 
     def line(self, text: str) -> None:
-        """Take y, a, n or e; anything else is a no."""
-        if text.strip().lower() in ("y", "n", "e", "a"):
+        """Take y, a, n or e; anything else is a no. An empty line is Enter."""
+        if self.request.own and not text.strip():
+            self.key("\r")
+        elif text.strip().lower() in ("y", "n", "e", "a"):
             self.key(text.strip())
         else:
             self.refuse()

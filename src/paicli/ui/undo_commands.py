@@ -77,7 +77,7 @@ class UndoCommands:
     async def _take_back(self, at: Setting, kind: str, count: int) -> None:
         plan = await asyncio.to_thread(self._files.plan, kind, count)
         at.screen.say(*preview(plan))
-        if plan.files and not await self._agrees(kind, t("undo.apply")):
+        if plan.files and not await self._agrees(kind, t("undo.apply"), own=True):
             at.screen.say(Note(t("undo.not_asked")))
             return
         if plan.conflicts and await self._agrees(kind, t("undo.force")):
@@ -87,8 +87,8 @@ class UndoCommands:
         if done.files:
             self._tell_model(done.for_model)
 
-    async def _agrees(self, kind: str, question: str) -> bool:
-        request = ReviewRequest(f"/{kind}", Effect.WRITE, {}, question, "")
+    async def _agrees(self, kind: str, question: str, *, own: bool = False) -> bool:
+        request = ReviewRequest(f"/{kind}", Effect.WRITE, {}, question, "", own=own)
         return (await self._ask(request)).allowed
 
     async def _diff(self, at: Setting, argument: str) -> None:
