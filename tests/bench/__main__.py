@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from tests.bench.live import on_keys
 from tests.bench.measure import (
     Figure,
     Place,
@@ -198,6 +199,7 @@ PARTS = {
     "steps": steps,
     "streaming": streaming,
     "size": first_request_size,
+    "live": on_keys,
     "tools": on_large_input,
     "commands": on_much_output,
 }
