@@ -69,8 +69,7 @@ def _complain(text: str) -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    wanted = os.environ.get("PAICLI_LANG", "").strip().lower()
-    i18n.use(wanted if wanted in i18n.LANGUAGES else i18n.detect(os.environ))
+    i18n.use(i18n.detect(os.environ))
     if arguments[:1] == ["doctor"]:
         parsed = _doctor_parser().parse_args(arguments[1:])
         from paicli import app

@@ -15,7 +15,10 @@ _HEADING = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
 
 def detect(environ: Mapping[str, str]) -> str:
-    """Return the language that the locale variables ask for; English when they do not say."""
+    """Return the language that PAICLI_LANG, or else the locale, asks for; English when neither says."""
+    wanted = environ.get("PAICLI_LANG", "").strip().lower()
+    if wanted in LANGUAGES:
+        return wanted
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environ.get(name):
             return "zh" if value.lower().startswith("zh") else "en"

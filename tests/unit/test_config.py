@@ -128,3 +128,8 @@ def test_quotes_around_a_key_are_taken_off(places):
 def test_the_language(places, environ, language):
     assert load(places, environ).settings.language == language
     assert i18n.language() == language
+
+
+def test_what_is_said_about_the_settings_is_in_their_language(places):
+    with pytest.raises(ConfigError, match="环境变量"):
+        load(places, {"PAICLI_LANG": "zh", NAME: "soon"})

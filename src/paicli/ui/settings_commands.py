@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +166,8 @@ def _known(word: str) -> str:
     for name in (word.upper(), f"PAICLI_{word.upper()}"):
         if name in names:
             return name
+    from difflib import get_close_matches
+
     near = get_close_matches(word.upper(), list(names), n=3, cutoff=0.5)
     raise ConfigError(
         t("settings.unknown", word=one_line(word), names=", ".join(near) or ".env.example")
