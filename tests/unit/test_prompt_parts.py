@@ -12,6 +12,7 @@ from prompt_toolkit.document import Document
 
 from paicli import i18n
 from paicli.git import git_branch
+from paicli.llm.bill import Bill
 from paicli.llm.messages import Usage
 from paicli.policy.approval import ReviewRequest
 from paicli.policy.modes import Effect
@@ -182,7 +183,7 @@ class TestHistory:
 
 class TestCompletion:
     def complete(self, root, text):
-        completer = PromptCompleter(CommandTable(BUILT_IN), actions(root))
+        completer = PromptCompleter(CommandTable(BUILT_IN), actions(root, Bill()))
         return [c.text for c in completer.get_completions(Document(text), CompleteEvent())]
 
     def test_commands(self, tmp_path):
