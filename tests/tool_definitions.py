@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paicli.agent.plan_review import Always, Choice
 from paicli.config import load
-from paicli.llm.demo import demo_profile
+from paicli.llm.providers import demo_profile
 from paicli.options import Options
 from paicli.rig import assemble
 from paicli.tools.definitions import FILE

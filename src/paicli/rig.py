@@ -207,12 +207,6 @@ def _client(profile: ModelProfile, settings: Settings, bill: Bill) -> ChatClient
     return ChatClient(profile, settings, bill=bill)
 
 
-def demo_profile() -> ModelProfile:
-    from paicli.llm import demo
-
-    return demo.demo_profile()
-
-
 def _classifier(client: ChatClient, settings: Settings, bill: Bill) -> ApprovalClassifier:
     review = providers.for_review(client.profile, settings.classifier_model)
     return ApprovalClassifier(_client(review, settings, bill))

@@ -9,7 +9,6 @@ from paicli.config import Loaded
 from paicli.policy.approval import Reviewer
 from paicli.policy.trust import Trust
 from paicli.rig import Rig
-from paicli.toolbox import load_ahead
 from paicli.ui.actions import Actions
 from paicli.ui.commands import Command
 from paicli.ui.models import Models
@@ -70,10 +69,5 @@ def actions(rig: Rig) -> Actions:
         new_conversation=rig.new_conversation,
         bill=rig.bill,
         keep_setting=lambda name, value: keep_setting(settings.home, name, value),
-        load_ahead=load_ahead,
         run_command=rig.toolbox.run_command,
-        editing=settings.editing,
-        notify=settings.notify,
-        lines_only=settings.screen == "lines",
-        theme=settings.theme,
     )

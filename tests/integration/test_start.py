@@ -26,57 +26,30 @@ HEAVY = {
 EVERY_START = [
     "paicli",
     "paicli.__main__",
+    "paicli.app",
     "paicli.cli",
     "paicli.config",
     "paicli.config_files",
     "paicli.errors",
-    "paicli.i18n",
-    "paicli.log",
-    "paicli.options",
-    "paicli.secrets",
-    "paicli.text",
-    "paicli.app",
-    "paicli.rig",
-    "paicli.toolbox",
-    "paicli.undo",
-    "paicli.display",
     "paicli.git",
-    "paicli.policy",
-    "paicli.policy.approval",
-    "paicli.policy.audit",
-    "paicli.policy.classifier",
-    "paicli.policy.modes",
-    "paicli.policy.path_guard",
-    "paicli.policy.permissions",
-    "paicli.policy.private_file",
-    "paicli.policy.sandbox",
-    "paicli.policy.trust",
-    "paicli.session",
-    "paicli.session.conversation",
-    "paicli.session.ledger",
-    "paicli.session.spending",
-    "paicli.session.store",
+    "paicli.i18n",
     "paicli.llm",
-    "paicli.llm.arguments",
     "paicli.llm.bill",
-    "paicli.llm.calls",
-    "paicli.llm.client",
-    "paicli.llm.deltas",
     "paicli.llm.messages",
     "paicli.llm.overrides",
     "paicli.llm.provider_table",
     "paicli.llm.providers",
-    "paicli.llm.reply",
-    "paicli.llm.retry",
-    "paicli.llm.sse",
-    "paicli.llm.text_calls",
-    "paicli.llm.text_call_signs",
-    "paicli.llm.think",
-    "paicli.llm.tokens",
-    "paicli.llm.wire_log",
-    "paicli.llm.discovery",
-    "paicli.llm.local_servers",
-    "paicli.llm.models",
+    "paicli.log",
+    "paicli.options",
+    "paicli.policy",
+    "paicli.policy.modes",
+    "paicli.policy.private_file",
+    "paicli.policy.trust",
+    "paicli.secrets",
+    "paicli.text",
+    "paicli.ui",
+]
+FIRST_REQUEST = [
     "paicli.agent",
     "paicli.agent.agent",
     "paicli.agent.budget",
@@ -97,6 +70,41 @@ EVERY_START = [
     "paicli.agent.prompt",
     "paicli.agent.runaway",
     "paicli.agent.turn",
+    "paicli.display",
+    "paicli.extensions",
+    "paicli.extensions.project_notes",
+    "paicli.extensions.snapshots",
+    "paicli.extensions.snapshots.extension",
+    "paicli.extensions.snapshots.place",
+    "paicli.llm.arguments",
+    "paicli.llm.calls",
+    "paicli.llm.client",
+    "paicli.llm.deltas",
+    "paicli.llm.discovery",
+    "paicli.llm.local_servers",
+    "paicli.llm.reply",
+    "paicli.llm.retry",
+    "paicli.llm.sse",
+    "paicli.llm.text_call_signs",
+    "paicli.llm.text_calls",
+    "paicli.llm.think",
+    "paicli.llm.tokens",
+    "paicli.llm.transport",
+    "paicli.llm.wire_log",
+    "paicli.one_task",
+    "paicli.policy.approval",
+    "paicli.policy.audit",
+    "paicli.policy.classifier",
+    "paicli.policy.path_guard",
+    "paicli.policy.permissions",
+    "paicli.policy.sandbox",
+    "paicli.rig",
+    "paicli.session",
+    "paicli.session.conversation",
+    "paicli.session.ledger",
+    "paicli.session.spending",
+    "paicli.session.store",
+    "paicli.toolbox",
     "paicli.tools",
     "paicli.tools.base",
     "paicli.tools.definitions",
@@ -104,60 +112,26 @@ EVERY_START = [
     "paicli.tools.processes",
     "paicli.tools.registry",
     "paicli.tools.results",
-    "paicli.extensions",
-    "paicli.extensions.project_notes",
-    "paicli.extensions.snapshots",
-    "paicli.extensions.snapshots.extension",
-    "paicli.extensions.snapshots.place",
-    "paicli.extensions.steering",
-    "paicli.ui",
-    "paicli.ui.actions",
     "paicli.ui.headless",
-    "paicli.ui.models",
     "paicli.ui.piped",
-    "paicli.ui.statusbar",
     "paicli.ui.waiting",
+    "paicli.undo",
 ]
-FIRST_REQUEST = ["paicli.llm.transport"]
 FIRST_PROMPT = [
-    "paicli.slash",
-    "paicli.ui.resizing",
-    "paicli.ui.settings_commands",
-    "paicli.ui.theme",
-    "paicli.session.export",
-    "paicli.ui.api_key",
-    "paicli.ui.approval",
+    "paicli.conversation",
     "paicli.ui.ask_trust",
-    "paicli.ui.choose_session",
-    "paicli.ui.commands",
-    "paicli.ui.completer",
-    "paicli.ui.desk",
+    "paicli.ui.first",
+    "paicli.ui.front",
     "paicli.ui.history",
-    "paicli.ui.init",
-    "paicli.ui.ink",
     "paicli.ui.keyboard",
     "paicli.ui.keys",
-    "paicli.ui.live",
-    "paicli.ui.markdown",
-    "paicli.ui.mentions",
-    "paicli.ui.paper",
     "paicli.ui.pastes",
-    "paicli.ui.pending",
-    "paicli.ui.plan_command",
-    "paicli.ui.plan_review",
-    "paicli.ui.plan_view",
     "paicli.ui.prompt",
-    "paicli.ui.question",
     "paicli.ui.rawtty",
-    "paicli.ui.region",
-    "paicli.ui.render",
     "paicli.ui.repl",
-    "paicli.ui.safety_commands",
-    "paicli.ui.session_commands",
-    "paicli.ui.shown",
-    "paicli.ui.terminal",
-    "paicli.ui.turns",
-    "paicli.ui.undo_commands",
+    "paicli.ui.resizing",
+    "paicli.ui.statusbar",
+    "paicli.ui.theme",
     "paicli.ui.welcome",
     "paicli.ui.window",
 ]
@@ -165,12 +139,14 @@ FIRST_PROMPT = [
 NOTE = """
 import json, sys
 from pathlib import Path
-import paicli.toolbox
+import {module} as place
 from paicli.__main__ import main
 noted = Path(sys.argv.pop())
-paicli.toolbox.load_ahead = lambda: noted.write_text(json.dumps([*sys.modules]))
+place.{name} = lambda *_: noted.write_text(json.dumps([*sys.modules]))
 sys.exit(main())
 """
+AT_THE_REQUEST = NOTE.format(module="paicli.toolbox", name="load_ahead")
+AT_THE_PROMPT = NOTE.format(module="paicli.conversation", name="Room.load")
 
 
 @pytest.fixture
@@ -215,7 +191,7 @@ def test_help_loads_no_program(environ):
 def test_what_a_first_request_needs(environ, tmp_path):
     noted = tmp_path / "modules"
     with ModelServer([say("hi")]) as server:
-        command = [sys.executable, "-c", NOTE, "-p", "hi", str(noted)]
+        command = [sys.executable, "-c", AT_THE_REQUEST, "-p", "hi", str(noted)]
         subprocess.run(
             command, env=environ | server.environ(), cwd=tmp_path, capture_output=True, check=True
         )
@@ -232,7 +208,11 @@ def test_what_a_first_prompt_needs(environ, tmp_path):
     noted = tmp_path / "modules"
     environ |= {"LOCAL_BASE_URL": "http://127.0.0.1:9", "LOCAL_MODEL": "m"}
     child = pexpect.spawn(
-        sys.executable, ["-c", NOTE, str(noted)], env=environ, cwd=str(tmp_path), timeout=20
+        sys.executable,
+        ["-c", AT_THE_PROMPT, str(noted)],
+        env=environ,
+        cwd=str(tmp_path),
+        timeout=20,
     )
     try:
         child.expect("auto")

@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from paicli.agent.events import (
     UsageReported,
 )
 from paicli.display import Diff, Table
+from paicli.errors import ConfigError
 from paicli.llm.bill import Bill, Prices
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
@@ -32,8 +34,10 @@ from paicli.policy.approval import ReviewRequest
 from paicli.policy.modes import Effect, Mode
 from paicli.tools.base import ToolOutput, ToolResult
 from paicli.ui.actions import Actions
+from paicli.ui.first import FirstScreen
 from paicli.ui.repl import run_repl
 from paicli.ui.terminal import Terminal
+from paicli.ui.turns import Turns
 
 HOSTILE = "a\x1b]0;pwned\x07b \x1b[31mred\x1b[0m \x9b2J \u202egnp.exe [red]x[/red] <b>y</b>"
 
@@ -242,18 +246,45 @@ def actions(root, bill):
         new_conversation=lambda: None,
         bill=bill,
         run_command=run_own,
-        editing=os.environ.get("STAGE_EDITING", "emacs"),
-        notify=os.environ.get("STAGE_NOTIFY", "off"),
     )
+
+
+class FakeRoom:
+    """The agent, and the screen that it plays to.
+
+    STAGE_LOADS_UNTIL names a file: loading takes until it is there. STAGE_ROOM_FAILS: it cannot be opened.
+    """
+
+    def __init__(self, root):
+        self.root = root
+
+    def load(self):
+        until = os.environ.get("STAGE_LOADS_UNTIL")
+        while until and not os.path.exists(until):
+            time.sleep(0.01)
+
+    def load_ahead(self):
+        pass
+
+    def open(self):
+        if complaint := os.environ.get("STAGE_ROOM_FAILS"):
+            raise ConfigError(complaint)
+        terminal = Terminal()
+        agent = FakeAgent(terminal)
+        return Turns(agent, actions(self.root, agent.bill), terminal, ())
 
 
 async def main():
     i18n.use(os.environ.get("PAICLI_LANG", "en"))
-    terminal = Terminal()
     root = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
-    first = sys.argv[1] if len(sys.argv) > 1 else ""
-    agent = FakeAgent(terminal)
-    return await run_repl(agent, actions(root, agent.bill), terminal, first)
+    first = FirstScreen(
+        root=root,
+        home=Path(tempfile.mkdtemp()),
+        model=FakeProfile.model,
+        editing=os.environ.get("STAGE_EDITING", "emacs"),
+        notify=os.environ.get("STAGE_NOTIFY", "off"),
+    )
+    return await run_repl(first, FakeRoom(root), sys.argv[1] if len(sys.argv) > 1 else "")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from paicli.llm import demo, demo_plan, demo_script
 from paicli.llm.client import ChatClient
 from paicli.llm.demo_script import answer
 from paicli.llm.messages import Message
+from paicli.llm.providers import demo_profile
 
 TOOLS = [{"type": "function", "function": {"name": "read_file"}}]
 EN = "Read demo/src/main/java/com/example/Hello.java and change what it prints to Hello PaiCLI"
@@ -264,7 +265,7 @@ async def test_the_transport_answers_like_a_server():
 
 async def test_the_client_reads_whole_calls_from_its_bytes(tmp_path):
     settings = config.load(tmp_path, {"PAICLI_HOME": str(tmp_path)}, {}).settings
-    client = ChatClient(demo.demo_profile(), settings, demo.demo_transport(pause=0))
+    client = ChatClient(demo_profile(), settings, demo.demo_transport(pause=0))
     shown = []
     request = [Message("user", EN), Message("system", "s")]
     response = await client.chat(

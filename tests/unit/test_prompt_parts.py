@@ -13,7 +13,6 @@ from prompt_toolkit.document import Document
 from paicli import i18n
 from paicli.git import git_branch
 from paicli.llm.bill import Bill
-from paicli.llm.messages import Usage
 from paicli.policy.approval import ReviewRequest
 from paicli.policy.modes import Effect
 from paicli.text import width
@@ -35,7 +34,8 @@ FULL = Status(
     "main",
     64_000,
     128_000,
-    Usage(1_234_567, 900),
+    1_234_567,
+    900,
     "¥1.20",
     2,
 )

@@ -15,7 +15,6 @@ import httpx
 
 from paicli.llm.demo_plan import answer
 from paicli.llm.demo_script import Reply
-from paicli.llm.providers import ModelProfile
 
 MODEL = "demo"
 _PAUSE = 0.008
@@ -23,11 +22,6 @@ _TEXT_SIZES = (1, 4, 2, 7, 3, 5)
 _ARGUMENT_SIZES = (2, 5, 1, 3, 9, 4)
 _BYTE_SIZES = (11, 160, 3, 64, 290, 29, 97)
 _EVENT_STREAM = {"Content-Type": "text/event-stream"}
-
-
-def demo_profile() -> ModelProfile:
-    """Return the profile of the demo model; its address leads nowhere but to `demo_transport`."""
-    return ModelProfile(MODEL, MODEL, "http://demo.invalid/v1/chat/completions")
 
 
 def demo_transport(pause: float = _PAUSE) -> httpx.AsyncBaseTransport:

@@ -62,6 +62,11 @@ def select(settings: Settings, choice: str = "") -> ModelProfile | None:
     return profile_of(settings, usual) if usual else None
 
 
+def demo_profile() -> ModelProfile:
+    """Return the profile of the demo model; its address leads nowhere but to `demo.demo_transport`."""
+    return ModelProfile("demo", "demo", "http://demo.invalid/v1/chat/completions")
+
+
 def first_configured(settings: Settings) -> str | None:
     """Return the provider that is used when nobody chooses."""
     names = [settings.default_provider, *PROVIDER_PREFIXES]

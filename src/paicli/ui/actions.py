@@ -90,9 +90,6 @@ class Actions:
     what to show, `model_names` what completion offers. `new_conversation` empties the history. `bill` says what the session has cost.
     `keep_setting(name, value)` remembers a setting for later starts.
     `run_command` runs a shell command of the person's own (`!command`); it raises PaiCliError.
-    `editing` is `emacs` or `vi`; `notify` is `off`, `bell` or `desktop`; `lines_only` means no live
-    region, for screen readers. `load_ahead` begins, in the background, to load what a turn will
-    need; it is called when the first prompt stands. `theme` is one of `paicli.ui.theme.THEMES` or `auto`.
     """
 
     root: Path
@@ -103,8 +100,3 @@ class Actions:
     bill: Bill = field(default_factory=Bill)
     keep_setting: Callable[[str, str], None] = field(default=lambda _name, _value: None)
     run_command: Callable[[str, Tell], Awaitable[ToolOutput]] | None = None
-    editing: str = "emacs"
-    notify: str = "off"
-    lines_only: bool = False
-    load_ahead: Callable[[], None] = field(default=lambda: None)
-    theme: str = "auto"

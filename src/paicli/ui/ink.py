@@ -27,10 +27,7 @@ class Ink:
 
     def use_theme(self, wanted: str) -> None:
         """Draw in the colours of a theme from now on; `auto`: what the terminal says."""
-        colourless = self._environ.get("NO_COLOR") or self._environ.get("TERM", "") in ("", "dumb")
-        self.theme = theme.detected(self._environ) if wanted == "auto" else wanted
-        if colourless:
-            self.theme = "none"
+        self.theme = theme.chosen(self._environ, wanted)
         self.plain = self.theme == "none"
 
     def lines(self, value: Shown, width: int, *, full: bool = False) -> list[str]:

@@ -25,9 +25,10 @@ _ONCE_MORE = 2.0
 class Lines:
     """Reads lines and prints lines; the terminal itself edits them."""
 
-    def __init__(self, turns: Turns, ink: Ink) -> None:
+    def __init__(self, turns: Turns, theme: str) -> None:
         self._turns = turns
-        self._ink = ink
+        self._ink = Ink(os.environ, theme)
+        turns.use_theme = self._ink.use_theme
         self._dialog: Question[Any] | None = None
         self._unfinished = b""
         self._continued: list[str] = []

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -76,7 +76,7 @@ class Prompt:
         self.message = Buffer(
             multiline=True,
             history=history,
-            completer=ThreadedCompleter(completer),
+            completer=completer,
             complete_while_typing=True,
             tempfile_suffix=".md",
         )

@@ -6,94 +6,87 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from paicli.display import Note
 from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.text import clean
-from paicli.ui.actions import Actions, RunsTurns
-from paicli.ui.commands import Command
-from paicli.ui.ink import Ink
+from paicli.ui.first import FirstScreen, Room
 from paicli.ui.rawtty import raw_terminal
 from paicli.ui.statusbar import short_folder
-from paicli.ui.terminal import Terminal
-from paicli.ui.theme import for_light
-from paicli.ui.turns import Turns
+from paicli.ui.theme import chosen, for_light
 from paicli.ui.welcome import welcome
 
 
 async def run_repl(
-    agent: RunsTurns,
-    actions: Actions,
-    terminal: Terminal,
-    first_prompt: str = "",
-    *,
-    more_commands: Sequence[Command] = (),
-    notices: Sequence[Note] = (),
+    first: FirstScreen, room: Room, first_prompt: str = "", *, at_once: bool = False
 ) -> int:
     """Talk with the person until they leave; return the exit code of the program.
 
-    The agent emits to `terminal.on_event` and asks `terminal.reviewer`. `more_commands` are the
-    rooms' own; `notices` are shown under the first screen. Raises ConfigError without a terminal.
+    The room is opened when the first prompt stands; `at_once`: before. Raises ConfigError without a
+    terminal, and what opening the room raises.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError(t("terminal.needs_terminal"))
-    turns = Turns(agent, actions, terminal, more_commands)
-    talk = _in_lines if actions.lines_only or _is_dumb() else _at_the_desk
-    with _ending_signals(turns) as ended_by:
-        await talk(turns, clean(first_prompt).strip(), notices)
-    return 128 + ended_by[0] if ended_by else 0
+    prompt = clean(first_prompt).strip()
+    if first.lines_only or _is_dumb():
+        return await _in_lines(first, room, prompt)
+    return await _at_the_desk(first, room, prompt, at_once=at_once or bool(prompt))
 
 
 def _is_dumb() -> bool:
     return os.environ.get("TERM", "") in ("", "dumb")
 
 
-async def _in_lines(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
+async def _in_lines(first: FirstScreen, room: Room, prompt: str) -> int:
     from paicli.ui.lines import Lines
 
-    ink = _ink(turns)
-    _show_welcome(turns, ink)
-    turns.say(*notices)
-    await Lines(turns, ink).run(first_prompt)
+    turns = room.open()
+    _show_welcome(first)
+    lines = Lines(turns, first.theme)
+    with _ending_signals(turns.leave) as ended_by:
+        await lines.run(prompt)
+    return 128 + ended_by[0] if ended_by else 0
 
 
-async def _at_the_desk(turns: Turns, first_prompt: str, notices: Sequence[Note]) -> None:
+async def _at_the_desk(first: FirstScreen, room: Room, prompt: str, *, at_once: bool) -> int:
+    turns = room.open() if at_once else None
     with raw_terminal(sys.stdin.fileno()) as typed_ahead:
-        ink = _ink(turns)
-        _show_welcome(turns, ink)
-        turns.say(*notices)
-        from paicli.ui.desk import Desk
+        _show_welcome(first)
+        from paicli.ui.front import Behind, Front
 
-        await Desk(turns, ink).run(first_prompt, typed_ahead)
+        def open_desk(front: Front) -> Behind:
+            from paicli.ui.desk import Desk
+
+            desk = Desk(front, turns or room.open(), first.theme)
+            if prompt:
+                desk.submit_first(prompt)
+            return desk
+
+        front = Front(first, room, open_desk)
+        with _ending_signals(front.leave) as ended_by:
+            await front.run(typed_ahead, at_once=at_once)
+    return 128 + ended_by[0] if ended_by else 0
 
 
-def _ink(turns: Turns) -> Ink:
-    ink = Ink(os.environ, turns.actions.theme)
-    turns.use_theme = ink.use_theme
-    return ink
-
-
-def _show_welcome(turns: Turns, ink: Ink) -> None:
+def _show_welcome(first: FirstScreen) -> None:
     width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    model, mode = turns.agent.client.profile.model, turns.agent.approval.mode.value
-    folder = short_folder(turns.actions.root)
-    first = welcome(model, folder, mode, width, plain=ink.plain)
-    sys.stdout.write(for_light(first) if ink.theme == "light" else first)
+    theme = chosen(os.environ, first.theme)
+    text = welcome(first.model, short_folder(first.root), first.mode, width, plain=theme == "none")
+    sys.stdout.write(for_light(text) if theme == "light" else text)
     sys.stdout.flush()
 
 
 @contextmanager
-def _ending_signals(turns: Turns) -> Iterator[list[int]]:
+def _ending_signals(leave: Callable[[], None]) -> Iterator[list[int]]:
     """Leave in good order on TERM and HUP; yield the list that the signal's number is put into."""
     loop = asyncio.get_running_loop()
     ended_by: list[int] = []
 
     def end(number: int) -> None:
         ended_by.append(number)
-        turns.leave()
+        leave()
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)

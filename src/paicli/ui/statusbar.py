@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paicli.i18n import t
-from paicli.llm.messages import Usage
 from paicli.text import one_line
 from paicli.text import width as cells
 
@@ -23,7 +22,8 @@ class Status:
     branch: str = ""
     context_used: int = 0
     window: int = 0
-    total: Usage = Usage()
+    input: int = 0
+    output: int = 0
     cost: str = ""
     queued: int = 0
     message: str = ""
@@ -46,8 +46,8 @@ def bar(status: Status, width: int) -> list[Piece]:
     full = "class:status.full" if share >= 90 else "class:status.high" if share >= 70 else ""
     tokens = t(
         "terminal.status_tokens",
-        input=amount(status.total.input),
-        output=amount(status.total.output),
+        input=amount(status.input),
+        output=amount(status.output),
     )
     candidates: list[tuple[int, Piece]] = [
         (0, (f"class:mode.{status.mode}", status.mode.upper())),
@@ -60,7 +60,7 @@ def bar(status: Status, width: int) -> list[Piece]:
     if status.context_used and status.window:
         context = t("terminal.status_context", percent=share, window=amount(status.window))
         candidates.append((3, (full, context)))
-    if status.total.input:
+    if status.input:
         candidates.append((6, ("", tokens)))
     if status.cost:
         candidates.append((5, ("", status.cost)))

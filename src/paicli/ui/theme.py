@@ -22,6 +22,13 @@ _DARKER_NAMES = {
 }
 
 
+def chosen(environ: Mapping[str, str], wanted: str) -> str:
+    """Return the theme to draw in; `auto`: what the terminal says. Without colours, it is `none`."""
+    if environ.get("NO_COLOR") or environ.get("TERM", "") in ("", "dumb"):
+        return "none"
+    return detected(environ) if wanted == "auto" else wanted
+
+
 def detected(environ: Mapping[str, str]) -> str:
     """Return the theme for the terminal: light when it says that its background is.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.keys import Keys
@@ -11,7 +12,6 @@ from prompt_toolkit.output import Output
 
 from paicli.i18n import t
 from paicli.text import one_line
-from paicli.ui.actions import Actions
 
 FOCUS_GAINED, FOCUS_LOST = Keys.F23, Keys.F24
 """Keys that no keyboard has: what the terminal tells about its focus arrives as these."""
@@ -24,10 +24,10 @@ _WITHOUT_TITLE = ("linux", "vt100", "vt220")
 class Window:
     """Sets the title and puts the old one back; rings, if that is wanted, when nobody looks."""
 
-    def __init__(self, output: Output, actions: Actions) -> None:
+    def __init__(self, output: Output, root: Path, notify: str) -> None:
         self._output = output
-        self._name = one_line(actions.root.name) or "/"
-        self._notify = actions.notify
+        self._name = one_line(root.name) or "/"
+        self._notify = notify
         self._has_title = os.environ.get("TERM", "") not in _WITHOUT_TITLE
         self._busy_since = 0.0
         self.in_front = True
