@@ -31,6 +31,8 @@ STEPS = 1_000
 ARGUMENT_BYTES = 2_000_000
 EACH_ALONE = 0.00005
 MARK = "§"
+REDRAW = b"\x1b[?25l"
+"""Every redraw hides the cursor first."""
 
 
 def starts(at: Place) -> Iterator[Figure]:
@@ -137,8 +139,10 @@ def streaming(at: Place) -> Iterator[Figure]:
     per = 1e6 / CHUNKS
     yield Figure(f"{CHUNKS} chunks, headless: CPU", ours * per, "us/chunk", bare * per, "1.5x")
     yield Figure(f"memory: peak of {CHUNKS} chunks", peak, "MB")
-    ours, peak = _in_the_terminal(at, words)
-    yield Figure(f"{CHUNKS} chunks, REPL: CPU", ours * per, "us/chunk", bare * per, "80 us")
+    shown, redraws, peak = _in_the_terminal(at, words)
+    yield Figure(f"{CHUNKS} chunks, REPL: CPU", shown * per, "us/chunk", bare * per, "80 us")
+    yield Figure("  against headless", shown * per, "us/chunk", ours * per, "3x", "floor: headless")
+    yield Figure("  redraws in a second", redraws, "", target="20")
     yield Figure(f"memory: REPL after {CHUNKS} chunks", peak, "MB")
     for size in (ARGUMENT_BYTES // 10, ARGUMENT_BYTES):
         written = {"path": "big.txt", "content": "word \n" * (size // 6)}
@@ -151,7 +155,8 @@ def streaming(at: Place) -> Iterator[Figure]:
     yield Figure("memory: peak of 2 MB of arguments", peak, "MB")
 
 
-def _in_the_terminal(at: Place, reply: list[bytes]) -> tuple[float, float]:
+def _in_the_terminal(at: Place, reply: list[bytes]) -> tuple[float, float, float]:
+    """CPU seconds that `reply` costs, how often a second it is drawn, and the memory afterwards."""
     with Server(lambda _: reply, EACH_ALONE) as server:
         terminal = Pty(at, paicli(), server)
         try:
@@ -159,7 +164,10 @@ def _in_the_terminal(at: Place, reply: list[bytes]) -> tuple[float, float]:
             terminal.wait_for(lambda: MARK.encode() in terminal.shown, "the prompt")
             before = terminal.cpu()
             terminal.send("\r")
+            terminal.wait_for(lambda: len(server.arrived) == 1, "the request")
+            terminal.shown = b""
             terminal.wait_for(lambda: len(server.answered) == 1, "the whole reply")
+            redraws = terminal.shown.count(REDRAW) / (server.answered[0] - server.arrived[0])
             calm = terminal.cpu()
             until = time.perf_counter() + 30
             while time.perf_counter() < until:  # until the last block has been drawn
@@ -168,7 +176,7 @@ def _in_the_terminal(at: Place, reply: list[bytes]) -> tuple[float, float]:
                 if terminal.cpu() - calm < 0.03:
                     break
                 calm = terminal.cpu()
-            return terminal.cpu() - before, terminal.resident_mb()
+            return terminal.cpu() - before, redraws, terminal.resident_mb()
         finally:
             terminal.close()
 

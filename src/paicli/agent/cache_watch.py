@@ -66,9 +66,9 @@ class CacheWatch:
                 if self._tools.get(name) != tools.get(name)
             ]
             return "tools", ", ".join(names[:3])
+        if list(messages[: len(self._messages)]) == self._messages:
+            return None
         for place, (before, now) in enumerate(zip(self._messages, messages, strict=False), start=1):
-            if before is not now and before != now:
+            if before != now:
                 return "message", f"{place} ({before.role})"
-        if len(messages) < len(self._messages):
-            return "message", f"{len(messages) + 1} ({self._messages[len(messages)].role})"
-        return None
+        return "message", f"{len(messages) + 1} ({self._messages[len(messages)].role})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -20,6 +19,7 @@ from paicli.llm.deltas import Delta, Retrying
 from paicli.llm.messages import ChatResponse, Message
 from paicli.llm.providers import ModelProfile
 from paicli.llm.reply import Reply
+from paicli.llm.request import RequestBody
 from paicli.llm.retry import asked_to_wait, wait_before
 from paicli.llm.sse import SseDecoder
 from paicli.llm.wire_log import WireLog
@@ -62,6 +62,7 @@ class ChatClient:
         self._settings = settings
         self._transport = transport
         self._bill = bill or Bill()
+        self._request = RequestBody(profile)
         self._http: Any = None
         self._numbers = count(1)
         self._log = (
@@ -83,7 +84,7 @@ class ChatClient:
         the request has no `tools`. Raises ModelError or one of its kin.
         """
         offered = tools if self.profile.tools else {}
-        body = self.request_body(messages, offered)
+        body = self._request.body(messages, offered)
         attempt = 1
         while True:
             reply = Reply(
@@ -116,18 +117,6 @@ class ChatClient:
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
-
-    def request_body(self, messages: Sequence[Message], tools: Mapping[str, bytes]) -> bytes:
-        """Return the request's bytes. `messages` come last, each as it was sent before."""
-        fields = {"model": self.profile.model, "stream": True, **self.profile.extra_body}
-        head = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
-        parts = [head[:-1]]
-        if tools:
-            parts += [b',"tools":[', b",".join(tools.values()), b"]"]
-        reasoning = self.profile.sends_reasoning
-        wire = b",".join([message.wire(with_reasoning=reasoning) for message in messages])
-        parts += [b',"messages":[', wire, b"]}"]
-        return b"".join(parts)
 
     async def _ask(self, body: bytes, reply: Reply) -> ChatResponse:
         """Make one attempt."""
@@ -201,10 +190,10 @@ class ChatClient:
         return self._http
 
     async def _read(self, response: Any, reply: Reply, exchange: _Exchange) -> None:
-        from paicli.llm.transport import decoded
+        from paicli.llm.transport import decoded, gathered
 
         exchange.status, exchange.headers = response.status_code, response.headers
-        pieces = _bounded(decoded(response), self.profile.url)
+        pieces = _bounded(gathered(decoded(response)), self.profile.url)
         if self._log is not None:
             pieces = _noted(pieces, exchange.chunks)
         async with aclosing(pieces):
