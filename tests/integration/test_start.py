@@ -83,6 +83,7 @@ FIRST_REQUEST = [
     "paicli.llm.discovery",
     "paicli.llm.local_servers",
     "paicli.llm.reply",
+    "paicli.llm.request",
     "paicli.llm.retry",
     "paicli.llm.sse",
     "paicli.llm.text_call_signs",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paicli.llm.demo import demo_profile
 from paicli.llm.messages import Message, ToolCall
+from paicli.llm.providers import demo_profile
 from paicli.llm.request import RequestBody
 
 PROFILE = demo_profile()
