@@ -120,6 +120,15 @@ def test_both_languages_have_the_same_keys_and_placeholders():
         assert shape == shapes[0]
 
 
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_the_locales_are_read_as_toml_is(language):
+    whole = tomllib.loads((ROOT / f"src/paicli/locales/{language}.toml").read_text())
+    keyed = {
+        f"{section}.{name}": text for section in whole for name, text in whole[section].items()
+    }
+    assert i18n.load(language) == keyed
+
+
 def test_sections_of_the_locales_are_in_the_same_order():
     orders = [list(i18n.load(language)) for language in i18n.LANGUAGES]
     assert orders[0] == orders[1]

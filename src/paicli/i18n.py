@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,9 +59,21 @@ def _section(language: str, section: str) -> dict[str, str]:
     """Return one section, parsed when it is needed: a start needs few, and all cost more than the rest of it."""
     texts = _texts.get((language, section))
     if texts is None:
-        import tomllib
+        texts = _texts[language, section] = _parsed(_sources(language)[section])
+    return texts
 
-        texts = _texts[language, section] = tomllib.loads(_sources(language)[section])
+
+def _parsed(section: str) -> dict[str, str]:
+    """Read lines of `name = "text"`. What is written in another way is left to tomllib, slow to load and to read."""
+    texts: dict[str, str] = {}
+    for line in filter(None, section.splitlines()):
+        name, _, text = line.partition(" = ")
+        try:
+            texts[name] = json.loads(text)
+        except ValueError:
+            import tomllib
+
+            return tomllib.loads(section)
     return texts
 
 

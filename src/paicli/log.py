@@ -1,17 +1,14 @@
-"""The log file: rotating, private, without secrets."""
+"""The log: private, without secrets, and no file before there is something to write."""
 
 from __future__ import annotations
 
 import logging
-import os
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
+from collections.abc import Mapping
+from pathlib import Path
 
-from paicli import secrets
-from paicli.config import Settings
+from paicli.config import Settings, home_directory
 
-_BYTES = 2_000_000
-_FILES = 3
+_NAME = "paicli.log"
 
 
 def start(settings: Settings) -> None:
@@ -23,28 +20,29 @@ def start(settings: Settings) -> None:
     try:
         for private in (settings.home, folder):
             private.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler: logging.Handler = _Private(
-            folder / "paicli.log",
-            maxBytes=_BYTES,
-            backupCount=_FILES,
-            delay=True,
-            encoding="utf-8",
-        )
     except OSError:
-        handler = logging.NullHandler()
-    handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger.addHandler(handler)
+        logger.addHandler(logging.NullHandler())
+    else:
+        logger.addHandler(_OpenedLate(folder / _NAME))
 
 
-class _Private(RotatingFileHandler):
-    """Makes files that the person alone may read."""
-
-    def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        os.close(os.open(self.baseFilename, flags, 0o600))
-        return super()._open()
+def note_bug(environ: Mapping[str, str]) -> Path:
+    """Write the exception that is being handled to the log, and return where that is."""
+    logging.getLogger("paicli").exception("internal error")
+    return home_directory(environ) / "logs" / _NAME
 
 
-class _Redacting(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return secrets.redact(super().format(record))
+class _OpenedLate(logging.Handler):
+    """Opens the log file when there is a first line for it; most starts have none."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+        self._opened: logging.Handler | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._opened is None:
+            from paicli.log_file import LogFile
+
+            self._opened = LogFile(self._file)
+        self._opened.emit(record)

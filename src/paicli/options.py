@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from paicli.errors import ConfigError
+from paicli.i18n import t
 from paicli.policy.modes import Mode
 
 
@@ -23,3 +26,16 @@ class Options:
     resume: str | None = None
     allow: tuple[str, ...] = ()
     demo: bool = False
+
+
+def project_folder(directory: str) -> Path:
+    """Return the project's folder as a real path. Raises ConfigError when it is not there."""
+    try:
+        root = Path(directory or Path.cwd()).expanduser().resolve(strict=True)
+        if not root.is_dir():
+            raise ConfigError(t("cli.not_a_folder", path=root))
+        os.scandir(root).close()
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigError(t("cli.no_folder", path=directory or ".", reason=reason)) from None
+    return root

@@ -34,9 +34,8 @@ EVERY_START = [
     "paicli.git",
     "paicli.i18n",
     "paicli.llm",
-    "paicli.llm.bill",
-    "paicli.llm.messages",
     "paicli.llm.overrides",
+    "paicli.llm.prices",
     "paicli.llm.provider_table",
     "paicli.llm.providers",
     "paicli.log",
@@ -70,6 +69,7 @@ FIRST_REQUEST = [
     "paicli.agent.prompt",
     "paicli.agent.runaway",
     "paicli.agent.turn",
+    "paicli.command_line",
     "paicli.display",
     "paicli.extensions",
     "paicli.extensions.project_notes",
@@ -77,11 +77,13 @@ FIRST_REQUEST = [
     "paicli.extensions.snapshots.extension",
     "paicli.extensions.snapshots.place",
     "paicli.llm.arguments",
+    "paicli.llm.bill",
     "paicli.llm.calls",
     "paicli.llm.client",
     "paicli.llm.deltas",
     "paicli.llm.discovery",
     "paicli.llm.local_servers",
+    "paicli.llm.messages",
     "paicli.llm.reply",
     "paicli.llm.request",
     "paicli.llm.retry",
@@ -186,7 +188,8 @@ def test_help_loads_no_program(environ):
     command = [sys.executable, "-c", program, "--help"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert loaded.isdisjoint({"asyncio", "httpx", "paicli.app", "prompt_toolkit"})
+    assert loaded.isdisjoint({"asyncio", "httpx", "logging", "prompt_toolkit"})
+    assert loaded.isdisjoint({"paicli.app", "paicli.config"})
 
 
 def test_what_a_first_request_needs(environ, tmp_path):
@@ -224,7 +227,7 @@ def test_what_a_first_prompt_needs(environ, tmp_path):
         child.close(force=True)
     loaded = set(json.loads(noted.read_text()))
     check(loaded, {*EVERY_START, *FIRST_PROMPT})
-    assert "httpx" not in loaded
+    assert loaded.isdisjoint({"argparse", "httpx", "logging.handlers", "pickle", "tomllib"})
 
 
 def test_the_tools_told_ahead_are_the_tools(tmp_path):

@@ -27,9 +27,10 @@ from paicli.agent.events import (
 )
 from paicli.display import Diff, Table
 from paicli.errors import ConfigError
-from paicli.llm.bill import Bill, Prices
+from paicli.llm.bill import Bill
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
+from paicli.llm.prices import Prices
 from paicli.policy.approval import ReviewRequest
 from paicli.policy.modes import Effect, Mode
 from paicli.tools.base import ToolOutput, ToolResult

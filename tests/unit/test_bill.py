@@ -1,7 +1,8 @@
 """What requests cost: the arithmetic, the words, and what is not known."""
 
-from paicli.llm.bill import Bill, Item, Prices
+from paicli.llm.bill import Bill, Item
 from paicli.llm.messages import Usage
+from paicli.llm.prices import Prices
 from paicli.session import spending
 from paicli.session.ledger import Header, Ledger
 
@@ -9,8 +10,8 @@ YUAN = Prices(input=2, output=8, cached=0.5, currency="¥")
 
 
 def test_cached_tokens_cost_their_own_price():
-    assert YUAN.of(Usage(1_000_000, 100_000, 400_000)) == 1.2 + 0.2 + 0.8
-    assert YUAN.of(Usage(10, 0, 999)) == 10 * 0.5 / 1e6  # a server that counts nonsense
+    assert YUAN.of(1_000_000, 100_000, 400_000) == 1.2 + 0.2 + 0.8
+    assert YUAN.of(10, 0, 999) == 10 * 0.5 / 1e6  # a server that counts nonsense
 
 
 def test_a_sum_is_said_in_a_few_characters():

@@ -6,25 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from paicli.llm.messages import Usage
-
-_MILLION = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a million tokens cost; `currency` is its sign as the person writes it."""
-
-    input: float
-    output: float
-    cached: float
-    currency: str = "$"
-
-    def of(self, usage: Usage) -> float:
-        """Return what some tokens cost."""
-        cached = min(usage.cached, usage.input)
-        fresh = usage.input - cached
-        spent = fresh * self.input + cached * self.cached + usage.output * self.output
-        return spent / _MILLION
+from paicli.llm.prices import Prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +38,7 @@ class Bill:
         if usage is None or prices is None:
             item = Item(usage or Usage())
         else:
-            item = Item(usage, prices.of(usage), prices.currency)
+            item = Item(usage, prices.of(usage.input, usage.output, usage.cached), prices.currency)
         self.count(item)
         self._added(item)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paicli.llm.bill import Prices
+from paicli.llm.prices import Prices
 
 _THINKING_ON: Mapping[str, Any] = {"temperature": 1.0, "top_p": 0.95, "reasoning_effort": "max"}
 _WITH_USAGE: Mapping[str, Any] = {"stream_options": {"include_usage": True}}

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from paicli.config import PROVIDER_PREFIXES, ProviderSettings, Settings
 from paicli.errors import ConfigError
 from paicli.i18n import t
-from paicli.llm.bill import Prices
 from paicli.llm.overrides import apply_overrides
+from paicli.llm.prices import Prices
 from paicli.llm.provider_table import DSML, FENCED, MARKED, PROVIDERS
 
 _REVIEW_TOKENS = 400

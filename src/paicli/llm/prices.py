@@ -1,0 +1,23 @@
+"""What tokens cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost; `currency` is its sign as the person writes it."""
+
+    input: float
+    output: float
+    cached: float
+    currency: str = "$"
+
+    def of(self, input: int, output: int, cached: int) -> float:  # noqa: A002  the names of the usage
+        """Return what some tokens cost; those that were `cached` are a part of `input`."""
+        cached = min(cached, input)
+        spent = (input - cached) * self.input + cached * self.cached + output * self.output
+        return spent / _MILLION
