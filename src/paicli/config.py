@@ -17,6 +17,7 @@ from paicli import i18n
 from paicli.config_files import Found, read_config_json, read_env_file
 from paicli.errors import ConfigError
 from paicli.i18n import t
+from paicli.values import value
 
 PROVIDER_PREFIXES: dict[str, tuple[str, ...]] = {
     "deepseek": ("DEEPSEEK",),
@@ -37,7 +38,7 @@ PROVIDER_FIELDS = {"api_key": "API_KEY", "model": "MODEL", "base_url": "BASE_URL
 _FROM_UNTRUSTED_PROJECT = ("_API_KEY", "_MODEL")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProviderSettings:
     """What the person configured for one provider; empty means not set."""
 
@@ -173,7 +174,7 @@ def _provider_variables() -> list[str]:
     return [*names, "XFYUN_MAAS_LORA_ID", "XFYUN_LORA_ID"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Loaded:
     """The settings, and what the person should know about the files they came from.
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from paicli.i18n import t
+from paicli.values import value
 
 _MAX_FILE_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """A value as it was written, and where it came from."""
 

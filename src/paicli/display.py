@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Note:
     """A short remark; `kind` is `info`, `warning` or `error`."""
 
@@ -13,7 +13,7 @@ class Note:
     kind: str = "info"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Diff:
     """A change to one file: its path, the unified diff and the number of lines added and removed."""
 
@@ -23,7 +23,7 @@ class Diff:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Code:
     """Text in a language, drawn as it is; `language` may be empty."""
 
@@ -31,7 +31,7 @@ class Code:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Table:
     """Rows under column titles; every row is as long as `columns`."""
 
@@ -39,7 +39,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Choice:
     """A question with its possible answers, each a key and what it stands for."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.policy.modes import Mode
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Options:
     """What the command line asks for. `resume` is an id, empty for «let me choose», None for no."""
 

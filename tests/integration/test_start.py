@@ -47,6 +47,7 @@ EVERY_START = [
     "paicli.secrets",
     "paicli.text",
     "paicli.ui",
+    "paicli.values",
 ]
 FIRST_REQUEST = [
     "paicli.agent",

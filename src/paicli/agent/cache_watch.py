@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from paicli.llm.messages import Message, Usage
+from paicli.values import value
 
 _WORTH_TELLING = 2_000
 _FEW = 0.5
 _KEPT = 20
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Miss:
     """One request whose cached part was much smaller than it could have been.
 

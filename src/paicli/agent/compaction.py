@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from paicli.agent.context import ContextMeter, Thresholds
@@ -21,6 +21,7 @@ from paicli.llm.client import ChatClient
 from paicli.llm.messages import Message, Usage
 from paicli.llm.tokens import estimate_message
 from paicli.session.conversation import USER_INPUT, Conversation
+from paicli.values import value
 
 SUMMARY = "compaction_summary"
 _STEERING = "steering"
@@ -54,7 +55,7 @@ _PROMPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """What compaction did: the tokens before and after, by the same estimate."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from paicli.llm.local_servers import prompt_was_cut
 from paicli.llm.messages import Message, Usage
 from paicli.llm.tokens import estimate, estimate_message
+from paicli.values import value
 
 _SUMMARY_RESERVE = 20_000
 _ANSWER_RESERVE = 13_000
@@ -15,7 +15,7 @@ _CLEARING_SHARE = 0.6
 _MIN_WINDOW = 8_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Thresholds:
     """When something is done about a filling window, in tokens (PaiCLI's context profile)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from paicli.agent.file_changes import FileChange
 from paicli.agent.plan import Plan, Task
@@ -11,23 +10,24 @@ from paicli.agent.plan_progress import Outcome
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextDelta
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.tools.base import ToolResult
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequestStarted:
     """A request goes to the model; `step` counts from 1 within the turn."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReplyFinished:
     """The reply is whole. `response.tool_calls` empty: it is the turn's answer."""
 
     response: ChatResponse
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCalled:
     """The model asks for a tool: told for every call of a reply, also unknown or refused ones."""
 
@@ -37,14 +37,14 @@ class ToolCalled:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolStarted:
     """A call passed its review and runs now."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolProgress:
     """New output of a running tool."""
 
@@ -52,14 +52,14 @@ class ToolProgress:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolFinished:
     """A call's result; results come in the model's order."""
 
     result: ToolResult
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Notice:
     """One line for the person; `kind` is a stable word for programs, `text` is in their language."""
 
@@ -67,7 +67,7 @@ class Notice:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UsageReported:
     """Tokens of the last request, and of the turn so far."""
 
@@ -75,14 +75,14 @@ class UsageReported:
     turn: Usage
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlanProposed:
     """A plan is there, to be judged; nothing of it is carried out."""
 
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlanStarted:
     """A plan is carried out from here on, in place of the one before it if there was one.
 
@@ -93,14 +93,14 @@ class PlanStarted:
     ended: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskStarted:
     """A task of the plan begins; up to four at once."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskFinished:
     """A task of the plan has ended, also one that never began."""
 
@@ -108,14 +108,14 @@ class TaskFinished:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FilesChanged:
     """What the turn that is ending did to the project's files; told only when there is something."""
 
     files: tuple[FileChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnResult:
     """How a turn ended.
 

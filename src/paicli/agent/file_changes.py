@@ -6,13 +6,13 @@ The extension that keeps snapshots implements `TakesBack`; the terminal and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from paicli.display import Diff
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileChange:
     """A path that changed, relative to the project; `action` is `created`, `changed` or `deleted`.
 
@@ -25,7 +25,7 @@ class FileChange:
     removed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PastChange:
     """An entry of the history of the files; `number` counts back from 1, the newest.
 
@@ -39,7 +39,7 @@ class PastChange:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SnapshotStatus:
     """How snapshots are kept: `off` says why there are none, empty when there are."""
 
@@ -75,7 +75,7 @@ class Preview(Protocol):
         """Paths whose earlier state was never kept, because they are too large."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Restored:
     """What was done; `for_model` tells the model."""
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from paicli.errors import PlanError
 from paicli.text import clean
+from paicli.values import value
 
 PARALLEL_TASKS = 4
 SUBMIT_PLAN = "submit_plan"
@@ -40,7 +41,7 @@ class TaskType(StrEnum):
 _READING = (TaskType.FILE_READ, TaskType.ANALYSIS)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Task:
     """One step. `named_type`: the planner named one of the types, and did not leave us to guess."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from paicli.agent.plan import Plan, Task, next_batch
+from paicli.values import value
 
 
 class Status(StrEnum):
@@ -23,7 +23,7 @@ class Status(StrEnum):
 _ENDS = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED, Status.CANCELLED})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """How a task ended. `text` is its result when done, else the reason, for the model."""
 

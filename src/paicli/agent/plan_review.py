@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from paicli.agent.events import TurnResult
 from paicli.agent.plan import Plan
 from paicli.agent.plan_journal import Unfinished
+from paicli.values import value
 
 
 class Choice(StrEnum):
@@ -20,7 +20,7 @@ class Choice(StrEnum):
     KEEP = "keep"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Judgement:
     """A reviewer's answer. `plan`: as the person edited it; `requirements`: what REVISE adds."""
 

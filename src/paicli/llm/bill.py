@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from paicli.llm.messages import Usage
 from paicli.llm.prices import Prices
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Item:
     """One request on the bill; `cost` None: nobody knows."""
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextDelta:
     """A piece of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningDelta:
     """A piece of the model's thinking."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ArgumentsProgress:
     """A tool call is being written: its name and how many characters of arguments have arrived."""
 
@@ -27,7 +27,7 @@ class ArgumentsProgress:
     characters: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Retrying:
     """The request failed and is tried again: which attempt comes next, after how many seconds, why."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from paicli.errors import ModelError
 from paicli.llm.discovery import fetch_json
+from paicli.values import value
 
 USUAL_PORTS: Mapping[int, str] = {
     11434: "Ollama",
@@ -23,7 +23,7 @@ _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d+)", re.M)
 _CUT_ABOVE = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LocalServer:
     """A server that answered. `context_window` is what it was started with, None when it does not say;
     `trained_window` is what the model could read at most."""

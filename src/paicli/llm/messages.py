@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from paicli.values import value
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCall:
     """A tool the model wants to be run.
 
@@ -23,7 +25,7 @@ class ToolCall:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """Tokens of one request as the provider counted them; `cached` is a part of `input`."""
 
@@ -37,7 +39,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One message of the conversation. Frozen: what was sent stays as it was sent.
 
@@ -85,7 +87,7 @@ class Message:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChatResponse:
     """One whole reply. `usage` is None when the server sent none; `model` is the one that answered."""
 

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,14 @@ from paicli.llm.providers import (
     profile_of,
     provider_named,
 )
+from paicli.values import value
 
 _TIMEOUT = 10.0
 _LEGACY = frozenset({"deepseek-v4-flash", "deepseek-v4-flash-vision-exp"})
 _DISCOVERED = {"source": "discovered"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ListedModel:
     """A row of `/model list`. `status` is `available`, `custom`, `discovered`, `legacy` or `unconfigured`."""
 
@@ -38,7 +39,7 @@ class ListedModel:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Addition:
     """A model that a person adds, as `/model add` says it."""
 

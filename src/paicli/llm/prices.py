@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from paicli.values import value
 
 _MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prices:
     """What a million tokens cost; `currency` is its sign as the person writes it."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from paicli.llm.prices import Prices
+from paicli.values import value
 
 _THINKING_ON: Mapping[str, Any] = {"temperature": 1.0, "top_p": 0.95, "reasoning_effort": "max"}
 _WITH_USAGE: Mapping[str, Any] = {"stream_options": {"include_usage": True}}
@@ -20,7 +21,7 @@ FENCED = "fenced"
 """A fenced JSON object with exactly `name` and `arguments`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Model:
     """What one model of a provider does differently; None means as the provider's row says."""
 
@@ -33,7 +34,7 @@ class Model:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Provider:
     """A row of the table. `models` is looked up by exact id, then by the longest prefix ending in `*`."""
 

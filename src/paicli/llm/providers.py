@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,12 +15,13 @@ from paicli.i18n import t
 from paicli.llm.overrides import apply_overrides
 from paicli.llm.prices import Prices
 from paicli.llm.provider_table import DSML, FENCED, MARKED, PROVIDERS
+from paicli.values import value
 
 _REVIEW_TOKENS = 400
 _MODEL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelProfile:
     """All that one conversation needs to know about the model it talks to."""
 

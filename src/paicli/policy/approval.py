@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from paicli.display import Display
 from paicli.policy.audit import Audit
 from paicli.policy.modes import Effect, Mode
 from paicli.policy.permissions import Permissions
+from paicli.values import value
 
 REFUSALS_BEFORE_ASKING = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReviewRequest:
     """One act to be judged.
 
@@ -37,7 +38,7 @@ class ReviewRequest:
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Verdict:
     """A reviewer's answer; `reason` is for the model. `arguments`: the person edited the call.
 

@@ -7,13 +7,13 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from paicli.secrets import is_secret_name, redact
 from paicli.text import clean
+from paicli.values import value
 
 _log = logging.getLogger(__name__)
 _LONGEST_ARGUMENTS = 1_000
@@ -21,7 +21,7 @@ _LONGEST_REASON = 500
 _MAX_READ = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AuditEntry:
     """One line of the log."""
 

@@ -12,20 +12,20 @@ import os
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.policy.private_file import read_document, write_document
+from paicli.values import value
 
 _MOST_OFFERED = 3
 
 Rule = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Part:
     """The verdict on one part of a command: `refused`, `harmless`, `rule` or `review`, and why."""
 

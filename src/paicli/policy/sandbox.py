@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from paicli.values import value
 
 PROBE_SECONDS = 3.0
 FOLDER = ".paicli-command-sandbox"
@@ -29,7 +30,7 @@ _SEATBELT_READABLE = (
 _SEATBELT_DEVICES = ("/", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Launch:
     """How to start a command: its words and its environment."""
 
@@ -37,7 +38,7 @@ class Launch:
     environment: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SandboxState:
     """What there is: `kind` is `bubblewrap`, `seatbelt` or empty; `problem` says why there is none."""
 

@@ -13,11 +13,11 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paicli.policy.private_file import read_document, write_document
+from paicli.values import value
 
 _MAX_FILES = 1_000
 _MAX_BYTES = 20_000_000
@@ -25,7 +25,7 @@ _MADE_BY_US = frozenset({"tool-outputs"})
 _VARIABLE = re.compile(rb"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Change:
     """What differs from what was trusted: a file, or a variable of `.env`; `kind` is added, removed or changed."""
 
@@ -33,7 +33,7 @@ class Change:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TrustState:
     """What a folder brings, and whether it is trusted as it is now.
 

@@ -18,12 +18,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from paicli.llm.messages import Message, Role, ToolCall
 from paicli.text import clean
+from paicli.values import value
 
 VERSION = 1
 _ROLES: tuple[Role, ...] = get_args(Role)
@@ -31,7 +31,7 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Header:
     """What a session is about. `time` is seconds since the epoch, of its beginning."""
 
@@ -136,7 +136,7 @@ def _line(record: dict[str, object]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Loaded:
     """What a session file held. `skipped` counts the lines that could not be read."""
 

@@ -6,19 +6,19 @@ import hashlib
 import re
 import secrets
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.session.conversation import USER_INPUT, Conversation, repaired
 from paicli.session.ledger import Header, Ledger, load
+from paicli.values import value
 
 _TITLE_LENGTH = 80
 _NO_NAME = re.compile(r"[^\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Summary:
     """A session in a list: `changed` is seconds since the epoch, `size` is in bytes."""
 
@@ -30,7 +30,7 @@ class Summary:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Session:
     """An open session: its conversation, and the ledger that it is written to."""
 

@@ -9,12 +9,13 @@ from typing import Generic, TypeVar
 
 from paicli.display import Display
 from paicli.policy.modes import Effect
+from paicli.values import value
 
 Tell = Callable[[str], None]
 """Takes output of a running tool, as it comes, for the person to watch. Cheap to call often."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolOutput:
     """What a tool gives back: `text` for the model; `summary` (a few words) and `display` for the person.
 
@@ -61,7 +62,7 @@ class Tool(Generic[P]):
         return cleandoc(self.parameters.__doc__ or "")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResult:
     """The outcome of one call: `content` is what the model gets, wrapped and bounded.
 

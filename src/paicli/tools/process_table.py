@@ -11,8 +11,9 @@ import ctypes
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from paicli.values import value
 
 MARKER = "PAICLI_COMMAND"
 """The variable that every command and all its descendants carry."""
@@ -21,7 +22,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ON_LINUX = sys.platform.startswith("linux")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Process:
     """One running process. `started` is in the system's own unit; with `pid` it names a process for ever."""
 

@@ -18,11 +18,11 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from paicli.tools import process_table
 from paicli.tools.process_table import Process
+from paicli.values import value
 
 GRACE_SECONDS = 1.0
 """How long a process may take to end after TERM before it gets KILL."""
@@ -32,7 +32,7 @@ _MAX_SWEEPS = 50
 _SHOWN_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Background:
     """A process that outlived its command: its number, how it was started, and the command it came from."""
 

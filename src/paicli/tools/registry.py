@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +18,12 @@ from paicli.policy.modes import Effect
 from paicli.text import clean
 from paicli.tools.base import Tell, Tool, ToolOutput, ToolResult
 from paicli.tools.results import ResultStore, wrap
+from paicli.values import value
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prepared:
     """A call whose arguments are valid and which no guard refused; it has not been reviewed yet."""
 

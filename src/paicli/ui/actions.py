@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from paicli.llm.bill import Bill
 from paicli.llm.messages import Usage
 from paicli.policy.modes import Mode
 from paicli.tools.base import Tell, ToolOutput
+from paicli.values import value
 
 
 class Profile(Protocol):
@@ -82,7 +83,7 @@ class Screen(Protocol):
         """Start counting the context and the tokens anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Actions:
     """The program's side of the slash commands.
 

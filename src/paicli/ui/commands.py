@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from paicli import __version__, i18n
@@ -18,12 +17,13 @@ from paicli.ui import init
 from paicli.ui.actions import Actions, RunsTurns, Screen
 from paicli.ui.api_key import ask_for_key
 from paicli.ui.statusbar import amount
+from paicli.values import value
 
 _WORD = re.compile(r"/([^\s/]*)(?:\s+(.*))?\Z", re.S)
 _BARE = {"exit": "/exit", "quit": "/exit"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Setting:
     """What a command works on: the screen, the agent, the program around them, the whole table."""
 
@@ -36,7 +36,7 @@ class Setting:
 Run = Callable[[Setting, str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Command:
     """One command.
 
@@ -56,7 +56,7 @@ class Command:
     not_headless: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """A command that was typed, with what follows its name."""
 
@@ -64,7 +64,7 @@ class Call:
     argument: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unknown:
     """Something typed like a command that is none, and the commands that are spelled most like it."""
 

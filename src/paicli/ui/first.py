@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from paicli.values import value
 
-@dataclass(frozen=True)
+
+@value
 class FirstScreen:
     """What the first screen shows, and how.
 

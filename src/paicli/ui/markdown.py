@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from paicli.values import value
 
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)")
@@ -12,7 +13,7 @@ _LONG_CODE = 100
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Block:
     """The source of one finished block; `tight`: it follows the block before without a blank line."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Typed:
     """A message as it was typed, and as the model gets it (attachments and pastes put in)."""
 

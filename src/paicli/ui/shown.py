@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from paicli.agent.plan import Plan
 from paicli.agent.plan_progress import Status
 from paicli.display import Display
 from paicli.policy.approval import ReviewRequest
+from paicli.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Said:
     """What the person sent."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """A block of the model's Markdown."""
 
@@ -25,7 +24,7 @@ class Answer:
     tight: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Thought:
     """The model's thinking, shortened to a line; unfolded it is `text`."""
 
@@ -33,7 +32,7 @@ class Thought:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Worked:
     """A tool call that is over. `outcome` is `ok`, `failed`, `refused` or `cancelled`.
 
@@ -48,21 +47,21 @@ class Worked:
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Looked:
     """Neighbouring reads that went well, in one line."""
 
     calls: tuple[Worked, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asked:
     """What a person is asked to approve."""
 
     request: ReviewRequest
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Proposed:
     """A plan: its tasks in a line each; `whole`: all of every task, and what was found out."""
 
@@ -70,7 +69,7 @@ class Proposed:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlanLine:
     """A task that begins or has ended."""
 
@@ -78,7 +77,7 @@ class PlanLine:
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unfolded:
     """A shortened entry, in full."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from paicli.i18n import t
 from paicli.text import one_line
 from paicli.text import width as cells
+from paicli.values import value
 
 Piece = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Status:
     """What the bar tells; `branch` and `cost` may be empty, `window` 0 when unknown."""
 
