@@ -7,13 +7,23 @@ import re
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
-# C0 but newline and tab, DEL, C1, and the characters that reorder, hide or split a line of text.
+_MOST_MARKS = 8
+"""Marks on one letter that are shown as such: more than any language writes, too few to cover lines."""
+
+# C0 but newline and tab, DEL, C1, and the characters that reorder, hide or split a line of text or
+# leave a place empty; and more marks on one letter than there can be.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+    "|[\u0300-\u034e\u0350-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a"
+    "\u0e47-\u0e4e\u0eb4-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
+    f"\ufe20-\ufe2f]{{{_MOST_MARKS + 1},}}"
 )
 _JOINER = "\u200d"
+_SELECTOR = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""What chooses the form of the character before it: an emoji's colours, the variant of an ideograph."""
 
 
 def clean(text: str) -> str:
@@ -31,7 +41,8 @@ def visible(text: str) -> str:
     """Return `text` with everything that could steer a terminal shown as visible escapes.
 
     Newline and tab stay, CRLF becomes LF, a zero-width joiner stays between two visible
-    characters (it builds emoji). Everything foreign goes through here before it is printed.
+    characters (it builds emoji) and a variation selector behind one. Everything foreign goes
+    through here before it is printed.
     """
     text = clean(text).replace("\r\n", "\n")
     if text.isascii() and text.isprintable():
@@ -40,12 +51,27 @@ def visible(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    character = match[0]
-    if character == _JOINER:
-        source, place = match.string, match.start()
-        before, after = source[place - 1 : place], source[place + 1 : place + 2]
-        if before.isprintable() and after.isprintable() and ord(before or "a") > 0x7F:
-            return character
+    found = match[0]
+    if len(found) > 1:
+        return found[:_MOST_MARKS] + "".join(map(_escape, found[_MOST_MARKS:]))
+    source, place = match.string, match.start()
+    if found == _JOINER:
+        after = source[place + 1 : place + 2]
+        place -= _SELECTOR.match(source, place - 1) is not None if place > 1 else 0
+        keeps = after.isprintable() and _has_form(source[place - 1 : place])
+    else:
+        keeps = _SELECTOR.match(found) is not None and _has_form(source[place - 1 : place])
+    return found if keeps else _escape(found)
+
+
+def _has_form(character: str) -> bool:
+    """Tell whether what hides behind `character` may be about its form: it has ink, and is no ASCII letter."""
+    if character.isascii():
+        return character != "" and character in "0123456789#*"
+    return character.isprintable() and _UNSAFE.match(character) is None
+
+
+def _escape(character: str) -> str:
     code = ord(character)
     if code < 0x100:
         return f"\\x{code:02x}"
