@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from paicli.errors import ModelError, ModelRefused, ModelUnreachable, StreamInterrupted
+from paicli.llm import client as client_module
 from paicli.llm.local_servers import find_local_servers, prompt_was_cut, real_context
 from paicli.llm.messages import Message
 from paicli.llm.models import discover
@@ -258,6 +259,20 @@ async def test_the_wire_log_becomes_a_case(model_server, client_for, tmp_path):
     assert json.loads(lines[0]["request"])["messages"][0]["content"] == "my key is ***"
     assert "503" in lines[1]["error"]
     assert log.stat().st_mode & 0o077 == 0
+
+
+async def test_the_wire_log_leaves_out_the_end_of_a_very_long_reply(
+    model_server, client_for, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(client_module, "_MAX_NOTED_BYTES", 1000)
+    log, body = tmp_path / "wire.jsonl", chunk({"content": "x" * 900}) * 2 + chunk({}, "stop")
+    client = client_for(
+        model_server(stream(body[:700], body[700:1400], body[1400:])), PAICLI_WIRE_LOG=str(log)
+    )
+    assert (await chat(client))[0].content == "x" * 1800
+    line = json.loads(log.read_text())
+    assert b"".join(map(base64.b64decode, line["chunks"])) == body[:1000]
+    assert line["left_out"] == len(body) - 1000
 
 
 async def test_a_wire_log_that_cannot_be_written_changes_nothing(

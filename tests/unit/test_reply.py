@@ -1,12 +1,14 @@
 """Chunks to a reply: every odd way of saying the same thing."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paicli.errors import EmptyReply, ModelError, ModelRefused, PaiCliError, StreamInterrupted
+from paicli.llm.calls import CallAssembler
 from paicli.llm.deltas import ReasoningDelta, TextDelta
 from paicli.llm.messages import ToolCall, Usage
 from paicli.llm.reply import Reply, usage_of
@@ -195,6 +197,8 @@ def test_calls_are_put_together(payloads, wanted):
         ("null", "null"),
         ('{"n": NaN}', "not valid JSON"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"path":' + "[" * 500 + "]" * 500 + "}", "nested too deeply"),
+        (json.loads('{"path":' * 500 + "1" + "}" * 500), "nested too deeply"),
     ],
 )
 def test_a_call_without_one_whole_object_never_runs(arguments, said):
@@ -202,6 +206,14 @@ def test_a_call_without_one_whole_object_never_runs(arguments, said):
     assert call.arguments == "{}"
     assert said in call.error
     assert len(call.error) < 1000
+
+
+def test_a_payload_nested_to_the_limit_of_the_stack_is_one_clear_error():
+    arguments = {}
+    for _ in range(sys.getrecursionlimit()):
+        arguments = {"a": arguments}
+    with pytest.raises(ModelError, match="not JSON"):
+        CallAssembler(()).add(fragment(0, "x", "read_file", arguments))
 
 
 @pytest.mark.parametrize("arguments", ["", "{", '{"path":"a'])

@@ -11,6 +11,9 @@ CUT_REASONS = frozenset({"length", "max_tokens", "model_length", "content_filter
 """The finish reasons that mean: the model was stopped in the middle of what it wrote."""
 
 _SHOWN = 200
+_MOST_LEVELS = 64
+"""No tool's arguments come near; far deeper ones would exhaust the stack of whoever handles them."""
+_TOO_DEEP = "The arguments are nested too deeply; the tool was not run. Use flat arguments."
 
 
 def legal_arguments(text: str, finish_reason: str | None) -> tuple[str, str | None]:
@@ -36,19 +39,28 @@ def legal_arguments(text: str, finish_reason: str | None) -> tuple[str, str | No
             return "{}", _not_json_message(strict_problem, text)
         as_written = False
     except RecursionError:
-        return (
-            "{}",
-            "The arguments are nested too deeply; the tool was not run. Use flat arguments.",
-        )
+        return "{}", _TOO_DEEP
     if isinstance(value, str):
         value, as_written = _decode_again(value), False
     if not isinstance(value, dict):
         return "{}", _not_object_message(value)
+    if _is_too_deep(value):
+        return "{}", _TOO_DEEP
     if as_written and "\\u" not in text:
         return text, None
     written = json.dumps(value, ensure_ascii=False)
     cleaned = clean(written)
     return (text if as_written and cleaned == written else cleaned), None
+
+
+def _is_too_deep(value: dict[str, Any]) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_MOST_LEVELS):
+        inner = [child.values() if isinstance(child, dict) else child for child in level]
+        level = [one for children in inner for one in children if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def is_whole_object(text: str) -> bool:

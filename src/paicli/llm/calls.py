@@ -8,6 +8,8 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any
 
+from paicli.errors import ModelError
+from paicli.i18n import t
 from paicli.llm.arguments import is_whole_object, legal_arguments
 from paicli.llm.messages import ToolCall
 from paicli.text import clean
@@ -40,7 +42,10 @@ class _Slot:
                 self.parts.append(arguments)
                 self.characters += len(arguments)
             return
-        text = json.dumps(arguments, ensure_ascii=False)
+        try:
+            text = json.dumps(arguments, ensure_ascii=False)
+        except RecursionError:
+            raise ModelError(t("wire.bad_json")) from None
         if isinstance(arguments, dict):
             if self.parts and not self.whole and arguments == {}:
                 return  # an empty object beside text that has begun says nothing

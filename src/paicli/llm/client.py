@@ -22,12 +22,13 @@ from paicli.llm.reply import Reply
 from paicli.llm.request import RequestBody
 from paicli.llm.retry import asked_to_wait, wait_before
 from paicli.llm.sse import SseDecoder
-from paicli.llm.wire_log import WireLog
+from paicli.llm.wire_log import Exchange, WireLog
 
 _log = logging.getLogger(__name__)
 _MAX_ERROR_BYTES = 65_536
 _MAX_DOCUMENT_BYTES = 16_000_000
 _MAX_REPLY_BYTES = 64_000_000
+_MAX_NOTED_BYTES = 4_000_000
 _MAX_QUOTED = 2000
 _DRAIN_SECONDS = 0.05
 _EVENT_STARTS = (":", "event", "id", "retry", "data")
@@ -135,7 +136,7 @@ class ChatClient:
 
         from paicli.llm import transport
 
-        exchange = _Exchange()
+        exchange = Exchange()
         url = self.profile.url
         try:
             request = self._open().build_request("POST", url, content=body)
@@ -158,9 +159,7 @@ class ChatClient:
             raise
         finally:
             if self._log is not None:
-                self._log.write(
-                    url, body, exchange.status, exchange.headers, exchange.chunks, exchange.error
-                )
+                self._log.write(url, body, exchange)
         return reply.finish()
 
     async def _notice(self, event: str, _details: Any) -> None:
@@ -189,13 +188,13 @@ class ChatClient:
             self._http = open_http(profile.url, timeout, headers, transport)
         return self._http
 
-    async def _read(self, response: Any, reply: Reply, exchange: _Exchange) -> None:
+    async def _read(self, response: Any, reply: Reply, exchange: Exchange) -> None:
         from paicli.llm.transport import decoded, gathered
 
         exchange.status, exchange.headers = response.status_code, response.headers
         pieces = _bounded(gathered(decoded(response)), self.profile.url)
         if self._log is not None:
-            pieces = _noted(pieces, exchange.chunks)
+            pieces = _noted(pieces, exchange)
         async with aclosing(pieces):
             if not 200 <= response.status_code < 300:
                 from paicli.llm.failures import refused_by_status
@@ -266,19 +265,15 @@ class ChatClient:
         return StreamInterrupted(t("wire.no_stream", url=self.profile.url, words=words))
 
 
-class _Exchange:
-    """What the wire log wants to know of one attempt."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.headers: Mapping[str, str] = {}
-        self.chunks: list[bytes] = []
-        self.error = ""
-
-
-async def _noted(pieces: AsyncIterator[bytes], noted: list[bytes]) -> AsyncGenerator[bytes, None]:
+async def _noted(pieces: AsyncIterator[bytes], exchange: Exchange) -> AsyncGenerator[bytes, None]:
+    """Yield the pieces, and note them down as far as a broken stream needs to be told."""
+    room = _MAX_NOTED_BYTES
     async for piece in pieces:
-        noted.append(piece)
+        noted = piece[:room]
+        room -= len(noted)
+        if noted:
+            exchange.chunks.append(noted)
+        exchange.left_out += len(piece) - len(noted)
         yield piece
 
 

@@ -15,6 +15,17 @@ _log = logging.getLogger(__name__)
 _MASK = b"***"
 
 
+class Exchange:
+    """What is noted down of one attempt. `left_out`: bytes of a very long answer that are not in `chunks`."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self.chunks: list[bytes] = []
+        self.left_out = 0
+        self.error = ""
+
+
 class WireLog:
     """Appends one JSON object a line for each request: what was sent, and the answer's pieces.
 
@@ -26,31 +37,24 @@ class WireLog:
         self._path = path
         self._key = key.encode("utf-8", "replace")
 
-    def write(
-        self,
-        url: str,
-        request: bytes,
-        status: int | None,
-        headers: Mapping[str, str],
-        chunks: list[bytes],
-        error: str,
-    ) -> None:
+    def write(self, url: str, request: bytes, exchange: Exchange) -> None:
         """Add one exchange; a file that cannot be written is told to the log and changes nothing else."""
-        whole = b"".join(chunks)
-        if self._key and self._key in whole:
+        chunks = exchange.chunks
+        if self._key and self._key in (whole := b"".join(chunks)):
             chunks = [whole.replace(self._key, _MASK)]
         line = json.dumps(
             {
                 "url": redact(url),
                 "request": redact(self._without_key(request).decode("utf-8", "replace")),
-                "status": status,
+                "status": exchange.status,
                 "headers": {
                     name: redact(value)
-                    for name, value in headers.items()
+                    for name, value in exchange.headers.items()
                     if name.lower() not in ("set-cookie", "authorization")
                 },
                 "chunks": [base64.b64encode(chunk).decode() for chunk in chunks],
-                "error": redact(error),
+                "left_out": exchange.left_out,
+                "error": redact(exchange.error),
             },
             ensure_ascii=False,
         )
