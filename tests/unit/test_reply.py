@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -433,3 +434,37 @@ def test_random_payloads_raise_nothing_else_and_keep_what_was_heard(sequence):
         assert call.name
         assert call.id
     assert len({call.id for call in response.tool_calls}) == len(response.tool_calls)
+
+
+@given(st.lists(st.integers(0, 60), max_size=8), st.booleans())
+def test_the_key_is_never_said_however_it_is_cut(cuts, thinks):
+    secret = "sk-sk-ssk-0123456789"
+    said = f"s sk-ss the key sk-{secret}s is {secret[:12]}é{secret} done sk-s"
+    places = [0, *sorted(cuts), len(said)]
+    pieces = [said[a:b] for a, b in pairwise(places)]
+    heard = []
+    deltas = [{"reasoning_content": p} if thinks else {"content": p} for p in pieces]
+    response = reply_to(*map(chunk, deltas), text("."), heard=heard, secret=secret)
+    whole = "".join(delta.text for delta in heard if hasattr(delta, "text"))
+    wanted = said.replace(secret, "***")
+    assert whole == wanted + "."
+    assert (response.reasoning, response.content) == (
+        (wanted, ".") if thinks else ("", wanted + ".")
+    )
+
+
+def test_what_might_have_been_a_key_is_said_before_anything_else_is():
+    heard, secret = [], "s" * 20
+    deltas = [
+        {"reasoning": "thinks"},
+        {"content": "says"},
+        {"tool_calls": [fragment(0, "x", "a", A)]},
+    ]
+    reply_to(*map(chunk, deltas), heard=heard, secret=secret)
+    assert [d.text if hasattr(d, "text") else "call" for d in heard] == [
+        "think", "s", "say", "s", "call",
+    ]  # fmt: skip
+
+
+def test_a_placeholder_for_a_key_is_an_ordinary_word():
+    assert reply_to(text("ask ollama"), secret="ollama").content == "ask ollama"

@@ -94,6 +94,7 @@ class ChatClient:
                 text_calls=self.profile.text_calls,
                 think_tags=self.profile.think_tags,
                 numbers=self._numbers,
+                secret=self.profile.api_key,
             )
             try:
                 response = await self._ask(body, reply)

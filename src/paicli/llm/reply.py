@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 _decode = json.JSONDecoder(strict=False).decode
 _MAX_COUNT = 2**31 - 1
 _MAX_MODEL_NAME = 256
+_SHORTEST_KEY = 16
+"""A shorter one is the placeholder of a server on this machine, and may be an ordinary word."""
 _DONE = "[DONE]"
 Emit = Callable[[Delta], None]
 
@@ -30,7 +32,7 @@ class Reply:
     """Collects one reply; `take` every payload, then `finish`.
 
     Raises ModelRefused for an error object in the stream and ModelError for a payload that is no
-    JSON. `shown`: text or reasoning has been emitted, so the request must not be tried again.
+    JSON. `secret` is taken out of what is said. `shown`: text or reasoning has been emitted, so the request must not be tried again.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Reply:
         text_calls: Collection[str] = (),
         think_tags: bool = False,
         numbers: Iterator[int] | None = None,
+        secret: str = "",
     ) -> None:
         self.shown = False
         self.complete = False
@@ -48,8 +51,8 @@ class Reply:
         self._calls = CallAssembler(offered)
         self._think = ThinkTags() if think_tags else None
         self._calls_in_text = CallsInText(text_calls, offered, numbers or count(1))
-        self._text = _Stream()
-        self._reasoning = _Stream()
+        self._text = _Stream(secret)
+        self._reasoning = _Stream(secret)
         self._finish_reason: str | None = None
         self._index: Any = None
         self._usage: Usage | None = None
@@ -178,10 +181,15 @@ class Reply:
         if refusal and isinstance(refusal, str):
             self._take_content(refusal)
         if "tool_calls" in delta or "function_call" in delta:
-            for fragment in fragments_of(delta):
-                progress = self._calls.add(fragment)
-                if progress is not None:
-                    self._emit(ArgumentsProgress(*progress))
+            self._take_calls(delta)
+
+    def _take_calls(self, delta: dict[str, Any]) -> None:
+        if self._text.held or self._reasoning.held:
+            self._flush()
+        for fragment in fragments_of(delta):
+            progress = self._calls.add(fragment)
+            if progress is not None:
+                self._emit(ArgumentsProgress(*progress))
 
     def _take_parts(self, parts: list[Any]) -> None:
         for part in parts:
@@ -212,6 +220,8 @@ class Reply:
             self._say_text(self._calls_in_text.feed(text))
 
     def _say_reasoning(self, text: str) -> None:
+        if self._text.held:
+            self._flush()
         text = self._reasoning.add(text)
         if text:
             self.shown = True
@@ -219,13 +229,15 @@ class Reply:
 
     def _say_text(self, text: str) -> None:
         if text:
+            if self._reasoning.held:
+                self._flush()
             text = self._text.add(text)
             if text:
                 self.shown = True
                 self._emit(TextDelta(text))
 
     def _flush(self) -> None:
-        """Let out the halves of surrogate pairs whose other half never came."""
+        """Let out what waited for more that never came."""
         for stream, kind in ((self._reasoning, ReasoningDelta), (self._text, TextDelta)):
             rest = stream.rest()
             if rest:
@@ -234,13 +246,21 @@ class Reply:
 
 
 class _Stream:
-    """A text that grows; a surrogate pair cut in two between deltas becomes one character."""
+    """A text that grows; a surrogate pair cut in two between deltas becomes one character.
 
-    __slots__ = ("_half", "_parts")
+    The key of the provider is masked wherever it stands, cut in two or not: some gateways answer
+    what is wrong with a key as if a model said it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_begin", "_half", "_parts", "_secret", "held")
+
+    def __init__(self, secret: str = "") -> None:
         self._parts: list[str] = []
         self._half = ""
+        self.held = ""
+        """What may be the beginning of the key."""
+        self._secret = secret if len(secret) >= _SHORTEST_KEY else ""
+        self._begin = self._secret[:2]
 
     def add(self, text: str) -> str:
         """Take a piece; return what can be shown of it now."""
@@ -249,16 +269,28 @@ class _Stream:
             if "\ud800" <= text[-1] <= "\udbff":
                 text, self._half = text[:-1], text[-1]
             text = clean(text)
+        begin = self._begin
+        if begin and (self.held or begin in text or text[-1:] == begin[0]):
+            text = self._masked(self.held + text)
         self._parts.append(text)
         return text
 
     def rest(self) -> str:
-        text, self._half = clean(self._half), ""
+        text, self._half, self.held = self.held + clean(self._half), "", ""
         self._parts.append(text)
         return text
 
     def whole(self) -> str:
         return "".join(self._parts)
+
+    def _masked(self, text: str) -> str:
+        secret = self._secret
+        text = text.replace(secret, "***")
+        at = text.find(secret[0], max(len(text) - len(secret) + 1, 0))
+        while at >= 0 and not secret.startswith(text[at:]):
+            at = text.find(secret[0], at + 1)
+        self.held = text[at:] if at >= 0 else ""
+        return text[:at] if at >= 0 else text
 
 
 def _reasoning_of(delta: dict[str, Any]) -> str:
