@@ -33,7 +33,7 @@ class Code:
 
 @value
 class Table:
-    """Rows under column titles; every row is as long as `columns`."""
+    """Rows under column titles; every row is as long as `columns`. Facts have titles that are all empty."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""Text on its way to a terminal, a file or the wire: made safe, measured, cut."""
+"""Text on its way to a terminal, a file or the wire: made safe, measured, cut, wrapped."""
 
 from __future__ import annotations
 
@@ -107,3 +107,58 @@ def cut(text: str, cells: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + "…"
+
+
+_NOT_FIRST = frozenset("!%),.:;?]}·’”†‡›℃、。〃々〉》」』】〕〗〞…—–ー！％），．：；？］｝～")
+"""No line begins with one of these."""
+_NOT_LAST = frozenset("([{‘“〈《「『【〔〖（［｛￥＄")
+"""No line ends with one of these."""
+
+
+def breaks(line: str, cells: int) -> list[int]:
+    """Return where to cut `line` so that each piece fits `cells`; blanks at a cut may hang over.
+
+    Cut is between words, and between Chinese characters except where punctuation forbids it; a word
+    that is longer than a line is cut anywhere.
+    """
+    if len(line) <= cells and line.isascii():
+        return []
+    places: list[int] = []
+    start = best = used = 0
+    before, is_blank = " ", True
+    for place, character in enumerate(line):
+        if not is_blank and _may_part(before, character):
+            best = place
+        size = width(character)
+        if used + size > cells and character != " " and place > start:
+            start = best if best > start else place
+            places.append(start)
+            used = width(line[start:place])
+        used += size
+        before, is_blank = character, is_blank and character == " "
+    return places
+
+
+def _may_part(before: str, after: str) -> bool:
+    """Tell whether a line may end between two characters."""
+    if before == " " or after == " ":
+        return after != " "
+    if after in _NOT_FIRST or before in _NOT_LAST:
+        return False
+    return before == "|" or width(before) == 2 or width(after) == 2
+
+
+def longest_word(line: str) -> int:
+    """Return the cells of the widest piece of `line` that is not cut while there is room for it."""
+    longest = start = 0
+    for place in range(1, len(line)):
+        if _may_part(line[place - 1], line[place]):
+            longest = max(longest, width(line[start:place].rstrip(" ")))
+            start = place
+    return max(longest, width(line[start:]))
+
+
+def wrapped(line: str, cells: int) -> list[str]:
+    """Return `line` in pieces of at most `cells` cells, without the blanks at their ends."""
+    places = breaks(line, cells)
+    return [line[a:b].rstrip(" ") for a, b in zip([0, *places], [*places, len(line)], strict=True)]

@@ -168,7 +168,7 @@ def test_a_key_is_entered_unseen_and_used(tmp_path, term):
 def test_a_command_of_ones_own(start):
     screen = start(say("seen"))
     screen.type("!echo $((40 + 2))")
-    screen.wait_for("exit 0", 20)
+    screen.wait_for("✓ Run echo", 20)
     screen.type("what was it?")
     screen.wait_for("seen", 20)
     last = screen.server.requests[0].messages[-1]["content"]

@@ -187,7 +187,7 @@ def test_commands_answer_and_are_not_sent(screen):
 
 def test_a_command_of_ones_own_runs_and_the_model_sees_it(screen):
     screen.type("!ls -l")
-    screen.wait_for("Run ls -l · exit 0")
+    screen.wait_for("✓ Run ls -l")
     screen.type("hello")
     screen.wait_for("You said: I ran this in the terminal: ls -l")
     screen.wait_for(lambda: "esc to cancel" not in screen.text())

@@ -23,7 +23,9 @@ from paicli.policy.approval import ReviewRequest
 from paicli.policy.modes import Effect
 from paicli.text import width
 from paicli.tools.base import ToolResult
+from paicli.ui.approval import REFUSED
 from paicli.ui.ink import Ink
+from paicli.ui.live import status_line
 from paicli.ui.render import Renderer
 from paicli.ui.shown import Answer, Asked, Looked, Said, Thought, Worked
 
@@ -125,7 +127,7 @@ ENTRIES = [
 def test_every_entry_is_harmless(entry, full, language):
     i18n.use(language)
     try:
-        text = "\n".join(Ink({"TERM": "xterm-256color"}).lines(entry, 60, full=full))
+        text = "\n".join(Ink({"TERM": "xterm-256color"}).lines(entry, 70, full=full))
     finally:
         i18n.use("en")
     without_colours = re.sub(r"\x1b\[[\d;]*m", "", text)
@@ -162,7 +164,7 @@ def test_a_question_shows_all_of_the_command():
 def test_long_diffs_are_folded_and_can_be_unfolded():
     diff = Diff("a", "@@ -0,0 +1,90 @@\n" + "".join(f"+line {n}\n" for n in range(90)), 90, 0)
     ink = Ink({"TERM": "dumb"})
-    assert ink.is_shortened(diff)
+    assert ink.is_shortened(diff, 80)
     assert "line 89" not in "\n".join(ink.lines(diff, 80))
     assert "line 89" in "\n".join(ink.lines(diff, 80, full=True))
 
@@ -171,3 +173,49 @@ def test_diff_lines_carry_their_numbers():
     diff = Diff("a", "--- a/a\n+++ b/a\n@@ -3,2 +3,2 @@\n same\n-old\n+new\n", 1, 1)
     lines = Ink({"TERM": "dumb"}).lines(diff, 40)
     assert [line.split() for line in lines] == [["3", "same"], ["4", "-", "old"], ["4", "+", "new"]]
+
+
+def test_what_a_failed_tool_says_is_wrapped_and_what_a_command_prints_keeps_its_lines():
+    words = " ".join(["reason"] * 20)
+    refused = Worked("read_file", "a", "refused", "refused", 0.0, words)
+    ink = Ink({"TERM": "dumb"})
+    lines = ink.lines(refused, 60)
+    assert " ".join(line.strip() for line in lines[1:]) == words
+    assert not ink.is_shortened(refused, 60)
+    failed = Worked("execute_command", "a", "failed", "exit 1", 0.1, f"{words}\nend")
+    assert [line.strip()[-1] for line in ink.lines(failed, 60)] == ["1", "…", "d"]
+    assert ink.is_shortened(failed, 60)
+    assert not ink.is_shortened(failed, 200)
+
+
+def test_a_command_that_went_well_tells_its_time_alone():
+    def head(seconds):
+        done = Worked("execute_command", "make", "ok", f"exit 0 · {seconds} s", seconds, "")
+        return Ink({"TERM": "dumb"}).lines(done, 60)[0]
+
+    assert head(0.1) == "✓ Run make"
+    assert head(12.0) == "✓ Run make · 12 s"
+
+
+def test_reads_of_a_batch_stand_by_what_was_done():
+    reads = [("read_file", "a.py"), ("grep_code", "def "), ("read_file", "b.py")]
+    looked = Looked(tuple(Worked(name, subject, "ok", "") for name, subject in reads))
+    ink = Ink({"TERM": "dumb"})
+    assert ink.lines(looked, 60) == ["✓ Read a.py, b.py · Search def"]
+    assert ink.lines(looked, 20) == ["✓ Read a.py, b.… (3)"]
+
+
+def test_a_refusal_by_the_person_is_not_told_to_the_person(played):
+    entries = played(*call("1", "edit_file", ok=False, refused=True, display=Note(REFUSED)))
+    assert entries[0].output == ""
+
+
+def test_a_reason_to_try_again_is_written_once_and_the_wait_is_counted_down(played):
+    entries = played(RequestStarted(1), Retrying(2, 5.0, "Busy."), Retrying(3, 9.0, "Busy."))
+    assert entries == [Note("Busy. Trying again.", "warning")]
+    shown = "".join(text for _, text in status_line(played.renderer, 2.5, 80))
+    assert "Trying again in 7 s (attempt 3)" in shown
+    shown = "".join(text for _, text in status_line(played.renderer, 9.5, 80))
+    assert "Trying again (attempt 3)" in shown
+    played(Retrying(4, 1.0, "Gone."))
+    assert entries[-1] == Note("Gone. Trying again.", "warning")

@@ -163,5 +163,5 @@ async def test_context_shows_the_bar_and_the_parts(desk):
 async def test_usage_shows_money_and_explains_misses(desk):
     desk.agent.cache.misses.append(Miss(7, "message", "3 (tool)", 9_000))
     note, _, table = await desk.run("usage")
-    assert note.text == "this session: in 12.3k, out 450, cached 6k · ¥0.02"
+    assert note.text == "This session: 12.3k in (cached 6k), 450 out · ¥0.02"
     assert table.rows == (("7", "message 3 (tool)", "9k"),)

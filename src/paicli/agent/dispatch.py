@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from paicli.agent.events import Emit, ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from paicli.agent.hooks import Hooks
+from paicli.display import Note
 from paicli.llm.messages import ToolCall
 from paicli.policy.approval import Approval, ReviewRequest
 from paicli.policy.modes import Effect, Mode
@@ -99,7 +100,9 @@ class Dispatcher:
         if isinstance(prepared, Prepared):
             prepared = await self._reviewed(prepared, user_request)
         elif prepared.refused:
-            self._approval.note_refusal(call.name, call.arguments, prepared.content)
+            said = prepared.display
+            reason = said.text if isinstance(said, Note) else prepared.content
+            self._approval.note_refusal(call.name, call.arguments, reason)
         if isinstance(prepared, ToolResult):
             return prepared
         changes = prepared.effect is not Effect.READ

@@ -11,6 +11,9 @@ from paicli.text import clean, one_line
 from paicli.ui.question import Asker, Question
 from paicli.ui.shown import Asked, Shown
 
+REFUSED = "The user refused this."
+"""What the model is told when the person said no without a word."""
+
 
 def keys_text(request: ReviewRequest) -> str:
     """Return which keys answer a question."""
@@ -85,7 +88,7 @@ class Dialog(Question[Verdict]):
         self._refuse("")
 
     def _refuse(self, reason: str) -> None:
-        words = f"The user refused this: {reason}" if reason else "The user refused this."
+        words = f"The user refused this: {reason}" if reason else REFUSED
         self._decide(Verdict(allowed=False, reason=words, reviewer="person"))
 
     def _editable(self) -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from io import StringIO
 
-from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 from rich.theme import Theme
@@ -20,9 +20,10 @@ from paicli.agent.plan_report import heading, task_lines
 from paicli.display import Choice, Code, Diff, Note, Table
 from paicli.i18n import language, load, t
 from paicli.policy.modes import Effect
-from paicli.text import cut, one_line, visible
+from paicli.text import cut, one_line, visible, wrapped
 from paicli.text import width as cells
 from paicli.ui import prose
+from paicli.ui.flow import Columns, Flow, Verbatim
 from paicli.ui.shown import (
     Answer,
     Asked,
@@ -131,19 +132,19 @@ def drawn(  # noqa: C901, PLR0912  one arm a kind of value
             return _choice(value)
 
 
-def is_shortened(value: Shown) -> bool:
-    """Tell whether `full` would show more."""
+def is_shortened(value: Shown, width: int) -> bool:
+    """Tell whether `full` would show more than is shown at this width."""
     match value:
         case Diff(text=text):
-            return text.count("\n") > _DIFF_LINES
+            return sum(1 for _ in _numbered(text.splitlines())) > _DIFF_LINES
         case Code(text=text):
             return text.count("\n") > _CODE_LINES
         case Thought(text=text):
             return bool(text.strip())
         case Proposed(whole=whole):
             return not whole
-        case Worked(output=output, outcome=outcome):
-            return len(output.splitlines()) > _OUTPUT_LINES[outcome]
+        case Worked():
+            return _output(value, width)[1]
         case _:
             return False
 
@@ -155,41 +156,67 @@ def tool_word(name: str) -> str:
 
 
 def _said(text: str) -> RenderableType:
+    return _marked(Text("› ", style="bold cyan"), Flow(visible(text), style="bold"))
+
+
+def _marked(mark: Text, text: Text) -> RenderableType:
+    """Return text that hangs behind a mark of two cells."""
     grid = Grid.grid(padding=0)
     grid.add_column(width=2)
     grid.add_column(overflow="fold")
-    grid.add_row(Text("› ", style="bold cyan"), Text(visible(text), style="bold"))
+    grid.add_row(mark, text)
     return grid
 
 
 def _answer(source: str, *, plain: bool) -> RenderableType:
     source = visible(source)
-    return Text(source, overflow="fold") if plain else prose.Prose(source)
+    return Flow(source) if plain else prose.Prose(source)
 
 
 def _thought(value: Thought, *, full: bool) -> RenderableType:
     line = Text(f"✻ {t('terminal.thought', seconds=_seconds(value.seconds))}", style="dim")
     if full:
-        return Group(line, Text(visible(value.text.strip()), style="dim italic", overflow="fold"))
+        text = Flow(visible(value.text.strip()), style="dim italic")
+        return Group(line, Padding(text, (0, 0, 0, 2)))
     return line
 
 
 def _worked(value: Worked, *, full: bool, width: int) -> Iterator[RenderableType]:
     glyph, style = _GLYPHS[value.outcome]
-    details = [one_line(value.summary)] if value.summary else []
-    if value.seconds >= 1 and value.name != _COMMAND:
+    went_well = value.outcome == "ok" and value.name == _COMMAND
+    details = [one_line(value.summary)] if value.summary and not went_well else []
+    if value.seconds >= 1 and (went_well or value.name != _COMMAND):
         details.append(_seconds(value.seconds))
     yield _line(glyph, style, tool_word(value.name), value.subject, details, width)
+    if full:
+        text = visible(value.output).rstrip("\n").expandtabs(4)
+        if text:
+            yield Padding(Verbatim(text, style="dim"), (0, 0, 0, _indent(width)))
+        return
+    yield from _output(value, width)[0]
+
+
+def _output(value: Worked, width: int) -> tuple[list[Text], bool]:
+    """Return the lines that are shown under a call, and whether that is not all of them.
+
+    What a tool says is wrapped; what a command prints keeps its lines, the last of which matter most.
+    """
+    margin, room = " " * _indent(width), max(width - _indent(width) - 1, 8)
     lines = [visible(line).expandtabs(4) for line in value.output.splitlines()]
-    limit = len(lines) if full else _OUTPUT_LINES[value.outcome]
+    from_end, limit = value.name == _COMMAND, _OUTPUT_LINES[value.outcome]
+    if not from_end or value.outcome == "refused":
+        lines = [piece for line in lines[: limit + 1] for piece in wrapped(line, room)]
     hidden = len(lines) - limit
-    from_end = value.name == _COMMAND
-    if hidden > 0 and from_end:
-        yield _more(hidden)
-    for line in lines[-limit:] if from_end else lines[:limit]:
-        yield Text("  " + (line if full else cut(line, width - 3)), style="dim", overflow="fold")
-    if hidden > 0 and not from_end:
-        yield _more(hidden)
+    shown = lines[-limit:] if from_end else lines[:limit]
+    texts = [Text(f"{margin}{cut(line, room)}", style="dim") for line in shown]
+    if hidden > 0:
+        texts.insert(0 if from_end else limit, _more(hidden, margin))
+    return texts, hidden > 0 or any(cells(line) > room for line in shown)
+
+
+def _indent(width: int) -> int:
+    """Return the blanks before what belongs to a call."""
+    return 4 if width >= 50 else 2
 
 
 def _line(
@@ -208,22 +235,34 @@ def _line(
 
 
 def _looked(calls: tuple[Worked, ...], width: int) -> RenderableType:
+    """Return reads in one line, those of a kind side by side."""
     if len(calls) == 1:
         return next(iter(_worked(calls[0], full=False, width=width)))
-    words = list(dict.fromkeys(tool_word(call.name) for call in calls))
-    subjects = ", ".join(one_line(call.subject) for call in calls)
-    return _line("✓", "green", " + ".join(words), f"({len(calls)}) {subjects}", [], width)
+    kinds: dict[str, list[str]] = {}
+    for call in calls:
+        kinds.setdefault(tool_word(call.name), []).append(one_line(call.subject).strip())
+    parts = [(word, ", ".join(subjects)) for word, subjects in kinds.items()]
+    line = Text.assemble(("✓", "green"))
+    for place, (word, subjects) in enumerate(parts):
+        line.append(" " if place == 0 else " · ", style="dim")
+        line.append(word, style="bold")
+        line.append(f" {subjects}")
+    if cells(line.plain) > width:
+        count = f" ({len(calls)})"
+        line = line[: len(cut(line.plain, width - cells(count))) - 1]
+        line.append(f"…{count}", style="dim")
+    return line
 
 
-def _more(hidden: int) -> Text:
-    return Text(f"  … {t('terminal.more_lines', count=hidden)}", style="dim")
+def _more(hidden: int, margin: str) -> Text:
+    return Text(f"{margin}… {t('terminal.more_lines', count=hidden)}", style="dim")
 
 
 def _asked(value: Asked, width: int) -> Iterator[RenderableType]:
     request = value.request
     yield Text(f"▌ {t(f'approval.wants_{request.effect}')}", style="bold yellow")
     if request.reason:
-        yield Text(f"▌ {visible(request.reason)}", style="yellow", overflow="fold")
+        yield _marked(Text("▌ ", style="yellow"), Flow(visible(request.reason), style="yellow"))
     sign = "$ " if request.effect is Effect.COMMAND else ""
     for line in _folded(sign + visible(request.subject).expandtabs(4), width - 2):
         yield Text(f"  {line}", style="bold")
@@ -238,44 +277,53 @@ def _asked(value: Asked, width: int) -> Iterator[RenderableType]:
 
 def _proposed(value: Proposed, *, full: bool, width: int) -> Iterator[RenderableType]:
     plan, whole = value.plan, full or value.whole
-    yield Text(f"📋 {visible(plan.summary)}", style="bold", overflow="fold")
+    yield Flow(visible(plan.summary), style="bold")
     yield Text(heading(plan), style="dim")
     lines = task_lines(plan)
     shown = lines if whole else lines[:_PLAN_LINES]
     for line in shown:
-        yield Text(line if whole else cut(line, width), overflow="fold")
+        yield Flow(line if whole else cut(line, width))
     if len(lines) > len(shown):
-        yield _more(len(lines) - len(shown))
+        yield _more(len(lines) - len(shown), "  ")
     if whole and plan.findings:
-        yield Text(f"\n{visible(plan.findings)}", style="dim", overflow="fold")
+        yield Flow(f"\n{visible(plan.findings)}", style="dim")
 
 
 def _diff(value: Diff, *, full: bool, width: int) -> Iterator[RenderableType]:
-    lines = visible(value.text).splitlines()
+    lines = [*_numbered(visible(value.text).splitlines())]
+    margin = " " * _indent(width)
+    digits = max((len(number) for number, *_ in lines), default=1)
+    limit = len(lines) if full else _DIFF_LINES
+    for number, sign, text in lines[:limit]:
+        style = {"+": "green", "-": "red"}.get(sign, "dim")
+        prefix = f"{margin}{number:>{digits}} "
+        if not sign:
+            yield Text(f"{margin}{'⋮':>{digits}}", style="dim")
+            continue
+        for part, piece in enumerate(_folded(text, width - len(prefix) - 2)):
+            line = Text(no_wrap=True)
+            line.append(prefix if part == 0 else " " * len(prefix), style="dim")
+            line.append(f"{sign if part == 0 else ' '} {piece}", style=style)
+            yield line
+    if len(lines) > limit:
+        yield _more(len(lines) - limit, margin)
+
+
+def _numbered(lines: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the number, the sign and the text of each line of a diff; all empty between two hunks."""
     old = new = 0
-    shown = 0
-    for place, line in enumerate(lines):
+    for line in lines:
         if line.startswith(("--- ", "+++ ")) and old == new == 0:
             continue
         if hunk := _HUNK.match(line):
             if old or new:
-                yield Text("     ⋮", style="dim")
+                yield "", "", ""
             old, new = int(hunk[1]), int(hunk[2])
-            continue
-        sign, text = line[:1] or " ", line[1:].expandtabs(4)
-        if sign == "\\":
-            continue
-        style = {"+": "green", "-": "red"}.get(sign, "dim")
-        number = old if sign == "-" else new
-        for part, piece in enumerate(_folded(text, width - 8)):
-            prefix = f"{number:>5} {sign} " if part == 0 else " " * 8
-            yield Text(prefix + piece, style=style, no_wrap=True)
-        old += sign != "+"
-        new += sign != "-"
-        shown += 1
-        if shown == _DIFF_LINES and not full and place + 1 < len(lines):
-            yield _more(len(lines) - place - 1)
-            return
+        elif not line.startswith("\\"):
+            sign = line[:1] or " "
+            yield str(old if sign == "-" else new), sign, line[1:].expandtabs(4)
+            old += sign != "+"
+            new += sign != "-"
 
 
 def _folded(text: str, room: int) -> Iterator[str]:
@@ -299,33 +347,25 @@ def _code(value: Code, *, full: bool) -> RenderableType:
     if full or len(lines) <= _CODE_LINES:
         return prose.code("\n".join(lines), value.language)
     shown = prose.code("\n".join(lines[:_CODE_LINES]), value.language)
-    return Group(shown, _more(len(lines) - _CODE_LINES))
+    return Group(shown, _more(len(lines) - _CODE_LINES, "  "))
 
 
 def _table(value: Table) -> RenderableType:
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in value.columns:
-        grid.add_column(Text(one_line(column), style="bold"), overflow="fold")
-    for row in value.rows:
-        grid.add_row(*(Text(visible(cell)) for cell in row))
-    return grid
+    titles = [Flow(one_line(column), style="bold") for column in value.columns]
+    return Columns(titles, [[Flow(visible(cell)) for cell in row] for row in value.rows])
 
 
 def _note(value: Note) -> RenderableType:
     glyph, style = _NOTES.get(value.kind, _NOTES["info"])
-    grid = Grid.grid(padding=0)
-    grid.add_column(width=2)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(f"{glyph} ", style=style), Text(visible(value.text), style=style))
-    return grid
+    return _marked(Text(f"{glyph} ", style=style), Flow(visible(value.text), style=style))
 
 
 def _choice(value: Choice) -> RenderableType:
     answers = "  ".join(f"[{one_line(key)}] {one_line(text)}" for key, text in value.answers)
-    return Text(f"{visible(value.question)}\n{answers}", overflow="fold")
+    return Flow(f"{visible(value.question)}\n{answers}")
 
 
 def _seconds(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -131,8 +131,8 @@ async def _help(at: Setting, _argument: str) -> None:
         for name in ("send", "newline", "mode", "cancel", "unfold", "file", "leave")
     )
     at.screen.say(
-        Table((t("command.column_command"), t("command.column_does")), rows),
-        Table((t("command.column_key"), t("command.column_does")), keys),
+        Table(("", ""), rows),
+        Table(("", ""), keys),
     )
 
 
@@ -204,8 +204,7 @@ async def _status(at: Setting, _argument: str) -> None:
         ),
         (t("command.status_cost"), at.actions.bill.text()),
     )
-    head = (t("command.column_status"), t("command.column_value"))
-    at.screen.say(Table(head, tuple(row for row in rows if row[1])))
+    at.screen.say(Table(("", ""), tuple(row for row in rows if row[1])))
 
 
 async def _language(at: Setting, argument: str) -> None:

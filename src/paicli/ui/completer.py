@@ -94,14 +94,16 @@ class PromptCompleter(Completer):
     def _commands(self, before: str) -> Iterator[Completion]:
         word, space, argument = before[1:].partition(" ")
         if not space:
-            for command in self._table.commands:
-                if command.name.startswith(word.lower()):
-                    yield Completion(
-                        f"/{command.name}",
-                        start_position=-len(before),
-                        display=f"/{command.name} {command.arguments}".rstrip(),
-                        display_meta=t(command.help),
-                    )
+            matching = [c for c in self._table.commands if c.name.startswith(word.lower())]
+            for command in matching:
+                # arguments would take the room from what all the others do
+                arguments = command.arguments if len(matching) == 1 else ""
+                yield Completion(
+                    f"/{command.name}",
+                    start_position=-len(before),
+                    display=f"/{command.name} {arguments}".rstrip(),
+                    display_meta=t(command.help),
+                )
             return
         found = self._table.find(word)
         if found is not None and found.choices is not None and " " not in argument:

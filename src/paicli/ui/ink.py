@@ -44,11 +44,11 @@ class Ink:
         if "rich.console" not in sys.modules:
             Thread(target=import_module, args=("paicli.ui.blocks",), daemon=True).start()
 
-    def is_shortened(self, value: Shown) -> bool:
-        """Tell whether there is more to `value` than `lines` shows."""
+    def is_shortened(self, value: Shown, width: int) -> bool:
+        """Tell whether there is more to `value` than `lines` shows at this width."""
         from paicli.ui import blocks
 
-        return blocks.is_shortened(value)
+        return blocks.is_shortened(value, width)
 
 
 def _lost(source: str, lines: list[str]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from paicli.i18n import t
-from paicli.text import cut, one_line, visible
+from paicli.text import cut, one_line, visible, wrapped
 from paicli.text import width as cells
 from paicli.ui.render import Renderer, Running
 from paicli.ui.shown import Looked
@@ -32,18 +34,6 @@ def tail_lines(text: str, width: int, height: int) -> list[str]:
     return found[-height:] if height > 0 else []
 
 
-def wrapped(line: str, width: int) -> list[str]:
-    """Return a line in pieces of at most `width` cells."""
-    pieces, start, used = [], 0, 0
-    for place, character in enumerate(line):
-        size = cells(character)
-        if used + size > width:
-            pieces.append(line[start:place])
-            start, used = place, 0
-        used += size
-    return [*pieces, line[start:]]
-
-
 def status_line(renderer: Renderer, now: float, width: int) -> Line:
     """Return the line with the spinner: what happens, for how long, and how to stop it."""
     seconds = int(now - renderer.busy_since) if renderer.busy_since is not None else 0
@@ -58,7 +48,7 @@ def status_line(renderer: Renderer, now: float, width: int) -> Line:
 
 def _what(renderer: Renderer, now: float) -> str:
     if renderer.retrying is not None:
-        return t("terminal.waiting_to_retry", attempt=renderer.retrying.attempt)
+        return _until_retry(renderer, renderer.retrying.attempt, now)
     if any(tool.started is not None for tool in renderer.tools.values()):
         return t("terminal.running")
     if renderer.thinking_since is not None:
@@ -69,6 +59,14 @@ def _what(renderer: Renderer, now: float) -> str:
     if renderer.answer_tail.source:
         return t("terminal.answering")
     return _waiting(renderer, now)
+
+
+def _until_retry(renderer: Renderer, attempt: int, now: float) -> str:
+    """Return when the next attempt begins; while it runs, which one it is."""
+    left = math.ceil(renderer.retry_at - now)
+    if left > 0:
+        return t("terminal.waiting_to_retry", seconds=left, attempt=attempt)
+    return t("terminal.waiting_again", attempt=attempt)
 
 
 def _waiting(renderer: Renderer, now: float) -> str:

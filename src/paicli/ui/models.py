@@ -85,7 +85,7 @@ class Models:
             (t("model.fact_reasoning"), yes if profile.sends_reasoning else no),
             (t("model.fact_cache"), profile.cache_mode),
         )
-        return Table((t("model.column_fact"), t("model.column_value")), rows)
+        return Table(("", ""), rows)
 
     async def _refresh(self, provider: str) -> Note:
         if not provider:

@@ -60,7 +60,7 @@ class Paper:
 
     def _entry(self, value: Shown, width: int) -> list[str]:
         lines = self._ink.lines(value, width)
-        if self._ink.is_shortened(value):
+        if self._ink.is_shortened(value, width):
             self._foldable.append(value)
         gap = self._needs_gap(value)
         self._last = value

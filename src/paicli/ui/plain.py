@@ -26,7 +26,8 @@ def as_text(shown: Sequence[Display]) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    rows = [tuple(map(one_line, row)) for row in (table.columns, *table.rows)]
+    head = [table.columns] if any(table.columns) else []
+    rows = [tuple(map(one_line, row)) for row in (*head, *table.rows)]
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

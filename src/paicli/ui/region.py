@@ -8,7 +8,7 @@ from typing import Any
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from paicli.i18n import t
-from paicli.text import cut, one_line
+from paicli.text import cut, one_line, wrapped
 from paicli.text import width as cells
 from paicli.ui import live
 from paicli.ui.ink import Ink
@@ -91,7 +91,7 @@ class LiveRegion:
             if cells(question) + cells(keys) + 2 <= width:
                 lines[-1].append(("class:dim", f"  {keys}"))
             else:
-                lines += [[("class:dim", piece)] for piece in live.wrapped(keys, width - 1)]
+                lines += [[("class:dim", piece)] for piece in wrapped(keys, width - 1)]
         else:
             lines.append([("class:dim", cut(dialog.words(f"{dialog.step}_how"), width - 1))])
         return lines

@@ -34,6 +34,7 @@ from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, Retrying, TextD
 from paicli.llm.messages import Usage
 from paicli.text import one_line
 from paicli.tools.base import ToolResult
+from paicli.ui.approval import REFUSED
 from paicli.ui.markdown import Block, MarkdownStream
 from paicli.ui.plan_view import PlanView
 from paicli.ui.shown import Answer, Looked, Shown, Thought, Worked
@@ -86,6 +87,8 @@ class Renderer:
         self.thinking_since: float | None = None
         self.writing_call: ArgumentsProgress | None = None
         self.retrying: Retrying | None = None
+        self.retry_at = 0.0
+        self._told_reason = ""
         self.tools: dict[str, Running] = {}
         self.plan = PlanView()
         self.context_used = 0
@@ -143,7 +146,7 @@ class Renderer:
             case RequestStarted():
                 self.asked_at = self._clock()
                 self._flush_reads()
-                self._streamed = False
+                self._streamed, self._told_reason = False, ""
             case ArgumentsProgress():
                 self._end_thinking()
                 self.writing_call = event
@@ -216,8 +219,10 @@ class Renderer:
 
     def _retry(self, event: Retrying) -> None:
         self.retrying = event
-        reason = one_line(event.reason)
-        self.show(Note(t("terminal.retrying", attempt=event.attempt, reason=reason), "warning"))
+        self.retry_at = self._clock() + event.delay
+        if event.reason != self._told_reason:  # the live line counts the attempts
+            self._told_reason = event.reason
+            self.show(Note(t("terminal.retrying", reason=one_line(event.reason)), "warning"))
 
     def _tool_is_over(self, result: ToolResult) -> None:
         running = self.tools.pop(result.id, None) or Running(result.name, "")
@@ -257,7 +262,8 @@ def _outcome(result: ToolResult) -> str:
 def _said_by(result: ToolResult) -> str:
     """Return what a failed tool told the model, without the wrapping that is meant for the model."""
     if isinstance(result.display, Note):
-        return result.display.text
+        text = result.display.text
+        return "" if result.refused and text == REFUSED else text
     lines = result.content.strip().splitlines()
     if lines and lines[0].startswith("<tool_result"):
         lines = lines[1:]

@@ -116,7 +116,9 @@ class SafetyCommands:
 
     async def _state(self, at: Setting, _argument: str) -> None:
         state = self._sandbox.state()
-        text = t("approval.sandbox_state", wanted=state.wanted, kind=state.kind or "-")
+        inside = t("approval.sandbox_kind", kind=state.kind) if state.kind else ""
+        kind = inside or t("approval.sandbox_none")
+        text = t("approval.sandbox_state", wanted=state.wanted, kind=kind)
         at.screen.say(Note(f"{text} {state.problem}".strip()))
 
     async def _folder(self, at: Setting, argument: str) -> None:
