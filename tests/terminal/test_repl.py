@@ -484,7 +484,7 @@ def test_completion_of_commands_and_files(tmp_path):
     with Screen(STAGE, "hello", str(tmp_path)) as screen:
         screen.wait_for("You said: hello")
         screen.send("/")
-        screen.wait_for("show the commands and keys")
+        screen.wait_for("list commands and keys")
         screen.send("stat\t")
         screen.wait_for(f"{PROMPT} /status")
         screen.send(ENTER)

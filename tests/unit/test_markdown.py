@@ -136,7 +136,7 @@ def test_a_quote_has_no_blanks_at_its_end():
 def test_a_table_without_room_for_columns_becomes_records():
     source = "| Module | 说明 |\n|---|---|\n| paicli.agent.loop | 主循环 |\n| b | 短 |"
     assert drawn(source, 40)[0].rstrip() == "Module" + " " * 14 + "说明"
-    assert drawn(source, 26) == [
+    assert drawn(source, 25) == [
         "Module  paicli.agent.loop",
         "说明    主循环",
         "",
