@@ -64,7 +64,7 @@ def test_sessions_context_and_export_after_a_run(paicli):
     with ModelServer([say("one")]) as server:
         paicli.run("-p", "hello you", server=server)
         assert "hello you" in paicli.run("-p", "/sessions", server=server).out
-        assert "system prompt" in paicli.run("-c", "-p", "/context", server=server).out
+        assert "System prompt" in paicli.run("-c", "-p", "/context", server=server).out
         file = paicli.project / "out.md"
         ended = paicli.run("-c", "-p", f"/export {file}", server=server)
         assert "hello you" in file.read_text(), ended.err

@@ -43,7 +43,7 @@ def test_commands_are_offered_when_they_are_known(screen, loaded):
     screen.wait_for("› /mod")
     assert "/model" not in screen.text()
     loaded.touch()
-    screen.wait_for("/model [list")
+    screen.wait_for("/model  show or change")
 
 
 def test_leaving_needs_nothing_loaded(screen, loaded):

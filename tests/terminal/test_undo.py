@@ -29,7 +29,7 @@ def test_undo_shows_what_it_does_and_asks(start):  # noqa: F811  the fixture
     screen.type("/restore")
     screen.wait_for("undone: write it", 10)
     screen.type("/diff")
-    screen.wait_for("No file was changed", 10)
+    screen.wait_for("There are no changes by PaiCLI", 10)
     screen.type("/snapshot")
     screen.wait_for("node_modules/", 10)
 
