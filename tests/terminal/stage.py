@@ -104,6 +104,28 @@ class FakeAgent:
             await asyncio.sleep(0.03)
         self.emit(ReplyFinished(ChatResponse(content="x")))
 
+    async def scene_essay(self, _text):
+        """Paragraphs of several rows, of words that are all different, with a command now and then."""
+        self.emit(RequestStarted(1))
+        word = 0
+        for paragraph in range(12):
+            for _ in range(60):
+                await self.say_part(f"w{word:03}{'字' if word % 3 else ''} ")
+                word += 1
+                await asyncio.sleep(0.005)
+            await self.say_part("\n\n")
+            if paragraph % 4 == 3:
+                self.emit(ReplyFinished(ChatResponse(content="x")))
+                call = f"{paragraph}"
+                self.emit(ToolCalled(call, "execute_command", "{}", "make " + "long " * 12))
+                self.emit(ToolStarted(call))
+                for line in range(8):
+                    self.emit(ToolProgress(call, f"row {line} " + "of output " * 7 + "\n"))
+                    await asyncio.sleep(0.05)
+                self.emit(ToolFinished(ToolResult(call, "execute_command", True, "", "exit 0")))
+                self.emit(RequestStarted(paragraph))
+        await self.say("The end.")
+
     async def say_part(self, text):
         self.emit(TextDelta(text))
 

@@ -2,13 +2,14 @@
 
 import asyncio
 
-from prompt_toolkit.layout.screen import Char, Screen
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.layout.screen import Char
 
 from paicli.agent.events import Notice, RequestStarted
 from paicli.llm.deltas import TextDelta
 from paicli.ui import theme
 from paicli.ui.ink import Ink
-from paicli.ui.resizing import added_rows, folds
+from paicli.ui.resizing import Row, added_rows, folds, is_tmux
 from paicli.ui.waiting import Waiting
 
 
@@ -42,13 +43,39 @@ def test_themes():
     assert Ink(xterm | {"NO_COLOR": "1"}, "light").plain
 
 
+def row(text, used=0):
+    """A row as prompt_toolkit keeps it: a wide character takes two cells, the second one empty."""
+    cells, at = {}, 0
+    for character in text:
+        cells[at] = Char(character)
+        if cells[at].width == 2:
+            cells[at + 1] = Char("")
+        at += cells[at].width
+    made = Row(cells)
+    made.used = max(made.used, used)
+    return made
+
+
 def test_folding_adds_rows_above_the_cursor():
-    screen = Screen()
-    for column in range(95):
-        screen.data_buffer[0][column] = Char("x")
-    screen.data_buffer[1][3] = Char("y")
-    assert added_rows(screen, 2, 2, 100) == 0
-    assert added_rows(screen, 2, 2, 40) == 2
-    assert added_rows(screen, 50, 0, 40) == 1
+    rows = [row("x" * 95), row("y")]
+    assert added_rows(rows, Point(2, 1), 100) == 0
+    assert added_rows(rows, Point(2, 1), 40) == 2
+    assert added_rows(rows, Point(50, 0), 40) == 1
+    assert added_rows([row("x" * 40)], Point(40, 0), 40) == 0
+
+
+def test_a_wide_character_is_not_cut_in_two():
+    assert added_rows([row("字" * 40), row("")], Point(0, 1), 40) == 1
+    assert added_rows([row("字" * 40), row("")], Point(0, 1), 41) == 1
+    assert added_rows([row("字" * 41), row("")], Point(0, 1), 41) == 2
+
+
+def test_a_cell_that_was_in_use_counts():
+    assert added_rows([row("x", used=80), row("")], Point(0, 1), 40) == 1
+
+
+def test_which_terminals_fold():
     assert folds({"TMUX": "x"})
+    assert is_tmux({"TMUX": "x"})
     assert not folds({"TERM": "xterm-256color"})
+    assert not is_tmux({"TERM": "xterm-kitty"})

@@ -27,7 +27,7 @@ from paicli.ui.paper import Paper
 from paicli.ui.pastes import Pastes
 from paicli.ui.pending import Typed
 from paicli.ui.question import Question
-from paicli.ui.region import LiveRegion
+from paicli.ui.region import MOST_LINES, LiveRegion
 from paicli.ui.statusbar import Status, short_folder
 from paicli.ui.turns import Turns
 
@@ -35,6 +35,8 @@ _FRAME = 1 / 15
 """Seconds between two redraws that a turn causes."""
 _IDLE_FRAME = 0.2
 _ONCE_MORE = 2.0
+_OTHER_ROWS = 2
+"""Rows of the picture beside what is in motion that are folded, too."""
 
 
 class Desk:
@@ -52,7 +54,8 @@ class Desk:
         self._branch = git_branch(turns.actions.root)
         self._commands = PromptCompleter(turns.table, turns.actions)
         self.completer = ThreadedCompleter(self._commands)
-        self._paper = Paper(ink, front.output, self._terminal, front.app.catch_up)
+        self._paper = Paper(ink, front.output, self._terminal, self._before_writing)
+        front.app.resized = self._terminal.wake.set
         turns.use_theme = ink.use_theme
         turns.leave = front.leave
         turns.lend = self._lend
@@ -173,13 +176,14 @@ class Desk:
 
     async def _lend(self, function: Callable[[], str]) -> str:
         """Run a function that talks with the person itself."""
-        self._front.keyboard.stays_raw = False
-        try:
-            await self._paper.flush()
-            async with in_terminal():
-                return await asyncio.to_thread(function)
-        finally:
-            self._front.keyboard.stays_raw = True
+        async with self._front.has_terminal:
+            self._front.keyboard.stays_raw = False
+            try:
+                await self._paper.flush()
+                async with in_terminal():
+                    return await asyncio.to_thread(function)
+            finally:
+                self._front.keyboard.stays_raw = True
 
     def _remark(self, text: str) -> None:
         """Show a short-lived line in place of the status bar."""
@@ -236,7 +240,7 @@ class Desk:
     def live(self) -> StyleAndTextTuples:
         """Return what is in motion, as the prompt draws it."""
         size = self._front.output.get_size()
-        return self._region.fragments(size.columns, size.rows)
+        return self._region.fragments(size.columns - self._front.app.spare(), size.rows)
 
     def status(self) -> Status:
         """Return what the status bar tells."""
@@ -265,8 +269,31 @@ class Desk:
             except TimeoutError:
                 pass
             wake.clear()
-            size = self._front.output.get_size()
-            self._keep_question_whole(size.columns, size.rows)
-            await self._paper.flush()
-            self._front.app.invalidate()
+            async with self._front.has_terminal:
+                await self._before_writing()
+                size = self._front.output.get_size()
+                self._keep_question_whole(size.columns, size.rows)
+                await self._paper.flush()
+                self._front.app.draw()
+                if await self._look_at_window():
+                    self._front.app.was_late()
+                    wake.set()
             await asyncio.sleep(_FRAME)
+
+    async def _before_writing(self) -> None:
+        await self._look_at_window()
+        self._front.app.seen()
+        self._front.app.catch_up()
+
+    async def _look_at_window(self) -> bool:
+        """Learn the window's size where nobody tells of it in time; tell whether it has changed."""
+        app, output = self._front.app, self._front.output
+        if not (app.is_tmux and app.is_drawn and app.is_running):
+            return False
+        answer = await self._front.keyboard.answer(output.ask)
+        before, output.told = output.told, None
+        if answer is None:
+            return False
+        row, output.told = answer
+        self._region.most_lines = min(max(app.rows_above(row) - _OTHER_ROWS, 2), MOST_LINES)
+        return output.told != before

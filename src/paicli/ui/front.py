@@ -28,7 +28,7 @@ from paicli.ui.history import ProjectHistory, history_file
 from paicli.ui.keyboard import Keyboard
 from paicli.ui.pastes import Pastes
 from paicli.ui.prompt import Prompt
-from paicli.ui.resizing import InlineOutput
+from paicli.ui.resizing import inline_output
 from paicli.ui.theme import chosen
 from paicli.ui.window import Window
 
@@ -78,8 +78,9 @@ class Front:
         self.pastes = Pastes()
         self.escape = keys.Escape(self._escaped)
         self.keyboard = Keyboard(sys.stdin, self.escape.was_none)
-        self.output = InlineOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
-        self.output.enable_cpr = False
+        self.output = inline_output()
+        self.has_terminal = asyncio.Lock()
+        """Held by who writes to the terminal beside the prompt, or reads from it."""
         self.window = Window(self.output, first.root, first.notify)
         self.prompt = Prompt(
             self._live,
@@ -132,6 +133,7 @@ class Front:
                 self._opening.cancel()
             if self._desk is not None:
                 await self._desk.close()
+            self.keyboard.drop_late_answer()
             with contextlib.suppress(OSError):
                 self.window.close()
 
@@ -157,11 +159,12 @@ class Front:
 
     async def hand_over(self, to: Callable[[], Awaitable[None]]) -> None:
         """Give the terminal to another program, in the line mode that programs expect."""
-        self.keyboard.stays_raw = False
-        try:
-            await to()
-        finally:
-            self.keyboard.stays_raw = True
+        async with self.has_terminal:
+            self.keyboard.stays_raw = False
+            try:
+                await to()
+            finally:
+                self.keyboard.stays_raw = True
 
     def _escaped(self) -> None:
         self.desk.escape()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.output import Output
@@ -22,9 +22,13 @@ class Paper:
     """Writes what is ready above the prompt, and remembers what could be unfolded."""
 
     def __init__(
-        self, ink: Ink, output: Output, terminal: Terminal, catch_up: Callable[[], None]
+        self,
+        ink: Ink,
+        output: Output,
+        terminal: Terminal,
+        before_writing: Callable[[], Awaitable[None]],
     ) -> None:
-        self._catch_up = catch_up
+        self._before_writing = before_writing
         self._ink = ink
         self._output = output
         self._terminal = terminal
@@ -46,7 +50,7 @@ class Paper:
             lines += self._entry(value, width)
             await asyncio.sleep(0)  # keys come between two entries
         text = "\r\n".join(lines)
-        self._catch_up()
+        await self._before_writing()
         async with in_terminal():
             self._output.write_raw(text + "\r\n")
             self._output.flush()

@@ -13,7 +13,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
-from prompt_toolkit.layout import Dimension, HSplit, Layout, VerticalAlign, Window
+from prompt_toolkit.layout import Dimension, HSplit, Layout, VerticalAlign, VSplit, Window
 from prompt_toolkit.layout.containers import ConditionalContainer
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.menus import CompletionsMenu
@@ -21,7 +21,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import DynamicStyle, Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from paicli.ui.resizing import InlineApplication, folds
+from paicli.ui.resizing import InlineApplication, folds, is_tmux
 from paicli.ui.theme import style_for_light
 
 _STYLES = {
@@ -73,6 +73,7 @@ class Prompt:
         theme: Callable[[], str],
     ) -> None:
         self._theme = theme
+        self._spare: Callable[[], int] = lambda: 0
         self.message = Buffer(
             multiline=True,
             history=history,
@@ -93,13 +94,19 @@ class Prompt:
                 Window(
                     FormattedTextControl(live), dont_extend_height=True, always_hide_cursor=True
                 ),
-                ConditionalContainer(self._message_window, typing),
-                ConditionalContainer(
-                    self._entry_window, Condition(lambda: dialog_step() not in ("", "choose"))
+                VSplit(
+                    [
+                        ConditionalContainer(self._message_window, typing),
+                        ConditionalContainer(
+                            self._entry_window,
+                            Condition(lambda: dialog_step() not in ("", "choose")),
+                        ),
+                        Window(width=self._columns_to_spare),
+                    ]
                 ),
                 search,
                 CompletionsMenu(max_height=8, scroll_offset=1),
-                Window(FormattedTextControl(status), height=1, style="class:status"),
+                Window(FormattedTextControl(lambda: _dim(status())), height=1),
             ],
             align=VerticalAlign.TOP,
         )
@@ -119,9 +126,13 @@ class Prompt:
             input=keyboard,
             output=output,
         )
-        app.terminal_folds = folds(os.environ)
+        app.terminal_folds, app.is_tmux = folds(os.environ), is_tmux(os.environ)
+        self._spare = app.spare
         app.ttimeoutlen = app.timeoutlen = ESC_WAIT
         return app
+
+    def _columns_to_spare(self) -> int:
+        return self._spare()
 
     def focus_entry(self, app: InlineApplication, text: str) -> None:
         """Let the dialog's entry line take the keys, starting with `text`."""
@@ -136,6 +147,11 @@ class Prompt:
     def focus_message(self, app: InlineApplication) -> None:
         """Let the message take the keys."""
         app.layout.focus(self._message_window)
+
+
+def _dim(pieces: StyleAndTextTuples) -> StyleAndTextTuples:
+    """Return the status bar's pieces in its style; the blanks behind them are no part of the line."""
+    return [(f"class:status {style}", text) for style, text, *_ in pieces]
 
 
 def _input_window(control: BufferControl, label: Callable[[], str]) -> Window:

@@ -17,7 +17,7 @@ from paicli.ui.question import Question
 from paicli.ui.render import Renderer
 from paicli.ui.shown import Answer, Shown
 
-_MOST_LINES = 14
+MOST_LINES = 14
 _MOST_QUEUED = 3
 _DRAWN_TAIL = 4_000
 _OTHER_LINES = 6
@@ -34,6 +34,8 @@ class LiveRegion:
         self.dialog: Question[Any] | None = None
         self.body_is_above = False
         """The question's body was too long for the region and stands above it."""
+        self.most_lines = MOST_LINES
+        """What is in motion takes no more, lest folding at half the width pushes it out of the screen."""
 
     def fits(self, value: Shown, width: int, rows: int) -> bool:
         """Tell whether `value` can be shown whole in the region."""
@@ -41,7 +43,7 @@ class LiveRegion:
 
     def fragments(self, width: int, rows: int) -> StyleAndTextTuples:
         """Return the region for a screen of this size; each line fits the width."""
-        room = max(min(_MOST_LINES, rows - _OTHER_LINES), 1)
+        room = max(min(self.most_lines, rows // 3, rows - _OTHER_LINES), 1)
         if self.dialog is not None:
             lines = self._question(self.dialog, width)
         elif self._renderer.busy_since is not None:
