@@ -114,7 +114,7 @@ async def _headless_command(
         rig,
         actions(rig),
         more_commands(rig, files, Nobody()),
-        lambda: (rig.agent.context()["used"], rig.bill.tokens),
+        lambda: (rig.context_used(), rig.bill.tokens),
         has_model=profile is not None,
     )
     try:

@@ -70,6 +70,10 @@ class Rig:
         """Return the rule that decides what may happen."""
         return self.agent.approval
 
+    def context_used(self) -> int:
+        """Return about how many tokens the next request takes; 0 before the conversation begins."""
+        return self.agent.context()["used"] if self.agent.conversation.messages else 0
+
     async def run(self, text: str, submitted: str | None = None) -> TurnResult:
         """Carry out one request in the way of the mode: as a plan in plan mode, else at once."""
         how = self.planner if self.approval.mode is Mode.PLAN else self.agent

@@ -1,6 +1,7 @@
 """`paicli -p /command`: what is printed, in every format, with which exit code."""
 
 import json
+import re
 
 import pytest
 
@@ -123,3 +124,13 @@ def test_theme_is_kept(paicli):
     assert "light" in paicli.run("-p", "/theme light").out
     assert "light" in paicli.run("-p", "/theme").out
     assert paicli.run("-p", "/theme pink").code == 1
+
+
+def test_the_context_is_counted_even_before_a_new_request(paicli):
+    with ModelServer([say("word " * 5_000)]) as server:
+        before = paicli.run("-p", "/status", server=server).out
+        paicli.run("-p", "hello", server=server)
+        after = paicli.run("-c", "-p", "/status", server=server).out
+    used = [re.search(r"Context +(\S+) / ", out)[1] for out in (before, after)]
+    assert used[0] == "0"
+    assert used[1].endswith("k")

@@ -67,6 +67,10 @@ class FakeAgent:
         self.terminal = terminal
         self.bill = Bill()
         self.emit = terminal.on_event
+        self.used = 0
+
+    def context_used(self):
+        return self.used
 
     async def run(self, text, submitted=None):
         scene = getattr(self, f"scene_{(submitted or text).split()[0]}", None)
@@ -83,6 +87,7 @@ class FakeAgent:
         self.emit(ReplyFinished(ChatResponse(content=text)))
         self.bill.add(Usage(1200, 40, 0), Prices(input=0, output=125, cached=0, currency="¥"))
         self.emit(UsageReported(Usage(1200, 40, 0), Usage(1200, 40, 0)))
+        self.used = 1240
 
     async def tool(self, call, name, subject, *, ok=True, summary="", output="", display=None):
         self.emit(ToolCalled(call, name, "{}", subject))

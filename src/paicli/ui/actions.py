@@ -51,6 +51,9 @@ class RunsTurns(Protocol):
     @property
     def approval(self) -> HasMode: ...
 
+    def context_used(self) -> int:
+        """Return about how many tokens the next request takes; 0 before the conversation begins."""
+
     async def run(self, text: str, submitted: str | None = None) -> TurnResult: ...
 
 
@@ -80,7 +83,7 @@ class Screen(Protocol):
         """Draw in the colours of `theme` from now on."""
 
     def forget_conversation(self) -> None:
-        """Start counting the context and the tokens anew."""
+        """Start counting the tokens anew."""
 
 
 @value

@@ -250,7 +250,7 @@ class Desk:
             model=profile.model,
             folder=short_folder(self._turns.actions.root),
             branch=self._branch,
-            context_used=renderer.context_used,
+            context_used=self._turns.agent.context_used(),
             window=profile.context_window,
             input=renderer.total.input,
             output=renderer.total.output,

@@ -91,7 +91,6 @@ class Renderer:
         self._told_reason = ""
         self.tools: dict[str, Running] = {}
         self.plan = PlanView()
-        self.context_used = 0
         self.total = Usage()
 
     @property
@@ -105,8 +104,7 @@ class Renderer:
         return tuple(self._reads)
 
     def forget_conversation(self) -> None:
-        """Count context and tokens anew."""
-        self.context_used = 0
+        """Count tokens anew."""
         self.total = Usage()
 
     def start_turn(self) -> None:
@@ -135,7 +133,6 @@ class Renderer:
             case Notice(kind, text):
                 self.show(Note(text, "info" if kind in _GOOD_TO_KNOW else "warning"))
             case UsageReported(request):
-                self.context_used = request.input + request.output
                 self.total += request
         self._changed()
 

@@ -123,14 +123,14 @@ class Turns:
 
     def usage(self) -> tuple[int, Usage]:
         """Return the tokens in the context, and those used since the conversation began."""
-        return self.terminal.renderer.context_used, self.terminal.renderer.total
+        return self.agent.context_used(), self.terminal.renderer.total
 
     async def borrow(self, function: Callable[[], str]) -> str:
         """Run a blocking function that talks with the person itself, with the terminal in line mode."""
         return await self.lend(function)
 
     def forget_conversation(self) -> None:
-        """Start counting the context and the tokens anew."""
+        """Start counting the tokens anew."""
         self.terminal.renderer.forget_conversation()
 
     def _echo(self, text: str) -> None:
