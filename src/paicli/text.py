@@ -124,12 +124,13 @@ def breaks(line: str, cells: int) -> list[int]:
     if len(line) <= cells and line.isascii():
         return []
     places: list[int] = []
-    start = best = used = 0
+    start = best = used = size = 0
     before, is_blank = " ", True
     for place, character in enumerate(line):
-        if not is_blank and _may_part(before, character):
+        size_before, size = size, 1 if character.isascii() else width(character)
+        could_part = before in " |" or size == 2 or size_before == 2  # spares most letters the call
+        if could_part and not is_blank and _may_part(before, character):
             best = place
-        size = width(character)
         if used + size > cells and character != " " and place > start:
             start = best if best > start else place
             places.append(start)

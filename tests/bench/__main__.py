@@ -157,28 +157,36 @@ def streaming(at: Place) -> Iterator[Figure]:
 
 def _in_the_terminal(at: Place, reply: list[bytes]) -> tuple[float, float, float]:
     """CPU seconds that `reply` costs, how often a second it is drawn, and the memory afterwards."""
-    with Server(lambda _: reply, EACH_ALONE) as server:
+    with Server(lambda n: sse(text("hi")) if n == 1 else reply, EACH_ALONE) as server:
         terminal = Pty(at, paicli(), server)
         try:
-            terminal.send(MARK)
-            terminal.wait_for(lambda: MARK.encode() in terminal.shown, "the prompt")
-            before = terminal.cpu()
-            terminal.send("\r")
-            terminal.wait_for(lambda: len(server.arrived) == 1, "the request")
+            _a_turn(terminal, server, 1)  # loads what the first turn of any size loads
+            before = _cpu_when_calm(terminal)
             terminal.shown = b""
-            terminal.wait_for(lambda: len(server.answered) == 1, "the whole reply")
-            redraws = terminal.shown.count(REDRAW) / (server.answered[0] - server.arrived[0])
-            calm = terminal.cpu()
-            until = time.perf_counter() + 30
-            while time.perf_counter() < until:  # until the last block has been drawn
-                seen = time.perf_counter()
-                terminal.wait_for(lambda seen=seen: time.perf_counter() > seen + 0.4, "calm")
-                if terminal.cpu() - calm < 0.03:
-                    break
-                calm = terminal.cpu()
-            return terminal.cpu() - before, redraws, terminal.resident_mb()
+            _a_turn(terminal, server, 2)
+            redraws = terminal.shown.count(REDRAW) / (server.answered[1] - server.arrived[1])
+            return _cpu_when_calm(terminal) - before, redraws, terminal.resident_mb()
         finally:
             terminal.close()
+
+
+def _a_turn(terminal: Pty, server: Server, number: int) -> None:
+    terminal.send(MARK)
+    terminal.wait_for(lambda: MARK.encode() in terminal.shown, "the prompt")
+    terminal.send("\r")
+    terminal.wait_for(lambda: len(server.answered) == number, "the whole reply")
+
+
+def _cpu_when_calm(terminal: Pty) -> float:
+    """CPU seconds when the last block has been drawn."""
+    calm, until = terminal.cpu(), time.perf_counter() + 30
+    while time.perf_counter() < until:
+        seen = time.perf_counter()
+        terminal.wait_for(lambda seen=seen: time.perf_counter() > seen + 0.4, "calm")
+        if terminal.cpu() - calm < 0.03:
+            break
+        calm = terminal.cpu()
+    return terminal.cpu()
 
 
 def first_request_size(at: Place) -> Iterator[Figure]:
