@@ -50,6 +50,14 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(_escaped, text)
 
 
+def escapes(text: str) -> list[tuple[int, int, str]]:
+    """Return what `visible` changes in a line: from where to where, and what stands for it."""
+    if text.isascii() and text.isprintable():
+        return []
+    found = ((match.start(), match.end(), _escaped(match)) for match in _UNSAFE.finditer(text))
+    return [(start, end, shown) for start, end, shown in found if shown != text[start:end]]
+
+
 def _escaped(match: re.Match[str]) -> str:
     found = match[0]
     if len(found) > 1:

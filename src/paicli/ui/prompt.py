@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable
 
 from prompt_toolkit.buffer import Buffer
@@ -10,6 +11,7 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
@@ -17,10 +19,13 @@ from prompt_toolkit.layout import Dimension, HSplit, Layout, VerticalAlign, VSpl
 from prompt_toolkit.layout.containers import ConditionalContainer
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import DynamicStyle, Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from paicli.text import escapes
 from paicli.ui.resizing import InlineApplication, folds, is_tmux
 from paicli.ui.theme import style_for_light
 
@@ -53,6 +58,7 @@ _LOOKS = {
     "light": Style.from_dict({name: style_for_light(text) for name, text in _STYLES.items()}),
 }
 _MOST_INPUT_LINES = 12
+_TAB = "    "
 ESC_WAIT = 0.05
 """Seconds to wait for the rest of a key sequence, for both of prompt_toolkit's timeouts."""
 
@@ -83,12 +89,13 @@ class Prompt:
         )
         self.entry = Buffer(multiline=True)
         search = SearchToolbar()
+        (search.control.input_processors or []).append(_Visible())
         typing = Condition(lambda: dialog_step() == "")
         self._message_window = _input_window(
-            BufferControl(self.message, search_buffer_control=search.control),
+            BufferControl(self.message, [_Visible()], search_buffer_control=search.control),
             lambda: "› ",
         )
-        self._entry_window = _input_window(BufferControl(self.entry), entry_label)
+        self._entry_window = _input_window(BufferControl(self.entry, [_Visible()]), entry_label)
         self._root = HSplit(
             [
                 Window(
@@ -147,6 +154,41 @@ class Prompt:
     def focus_message(self, app: InlineApplication) -> None:
         """Let the message take the keys."""
         app.layout.focus(self._message_window)
+
+
+class _Visible(Processor):
+    """Shows what could steer the terminal, hide or reorder text as visible escapes, and tabs as blanks."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Return the line as it is drawn, and which place in it belongs to which character."""
+        fragments = transformation_input.fragments
+        line = fragment_list_to_text(fragments)
+        changes = sorted(
+            [*escapes(line), *((at, at + 1, _TAB) for at, c in enumerate(line) if c == "\t")]
+        )
+        if not changes:
+            return Transformation(fragments)
+        letters = explode_text_fragments(fragments)
+        shown: StyleAndTextTuples = []
+        places: list[int] = []
+        """By place in the line: the place where its character is drawn."""
+        at = width = 0
+        for start, end, text in [*changes, (len(line), len(line), "")]:
+            shown += letters[at:start]
+            places += range(width, width + start - at)
+            width += start - at
+            if text:
+                shown.append((letters[start][0], text))
+                places += [width] * (end - start)
+            width, at = width + len(text), end
+        places.append(width)
+        return Transformation(
+            shown,
+            source_to_display=lambda place: (
+                places[min(place, len(line))] + max(place - len(line), 0)
+            ),
+            display_to_source=lambda place: max(bisect_right(places, place) - 1, 0),
+        )
 
 
 def _dim(pieces: StyleAndTextTuples) -> StyleAndTextTuples:
