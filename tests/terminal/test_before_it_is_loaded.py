@@ -58,3 +58,19 @@ def test_what_cannot_be_opened_ends_the_program_and_is_told(loaded):
         loaded.touch()
         screen.wait_for("ConfigError: no such room")
         assert screen.exit_code() == 1
+
+
+@pytest.mark.parametrize("wait", [0, 0.05, 0.1, 0.15, 0.2, 0.3])
+def test_ctrl_d_counts_from_the_very_first_moment(wait):
+    with Screen(STAGE) as screen:
+        screen.watch(wait)
+        screen.send(CTRL_D)
+        assert screen.exit_code() == 0
+
+
+def test_a_message_and_a_goodbye_in_the_first_moment(loaded):
+    with Screen(STAGE) as screen:
+        screen.send("hello\r")
+        screen.send(CTRL_D)
+        screen.wait_for("› hello")
+        assert screen.exit_code() == 0

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _INPUT, _LOCAL, _CHARACTERS = 0, 3, 6
+_LINE_MODE = str.maketrans("\n\0", "\r\x04")
+"""By what line mode makes of a key: the key."""
 
 
 @contextmanager
 def raw_terminal(descriptor: int) -> Iterator[str]:
-    """Switch to raw mode and back at the end; yield what was typed before, Enter as Enter."""
+    """Switch to raw mode and back at the end; yield what was typed before, with Enter and Ctrl+D as such."""
     before = termios.tcgetattr(descriptor)
     raw = termios.tcgetattr(descriptor)
     raw[_LOCAL] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
@@ -31,7 +33,7 @@ def raw_terminal(descriptor: int) -> Iterator[str]:
             if not piece:
                 break
             typed += piece
-        yield typed.decode("utf-8", "surrogateescape").replace("\n", "\r")
+        yield typed.decode("utf-8", "surrogateescape").translate(_LINE_MODE)
     finally:
         try:
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
