@@ -161,6 +161,29 @@ def test_what_nobody_took_is_the_next_turn(screen):
     screen.wait_for("You said: and then")
 
 
+def test_commands_wait_for_the_end_of_a_run_and_come_in_order(screen):
+    screen.type("count")
+    screen.wait_for("line number 003")
+    screen.type("!ls -l")
+    screen.wait_for("⏎ !ls -l")
+    screen.wait_for("runs when the task is done")
+    screen.type("/model")
+    screen.wait_for("⏎ /model")
+    screen.type("last words")
+    screen.wait_for("⏎ last words")
+    screen.type("/status")
+    screen.wait_for("fake/fake-model")
+    assert "line number 059" not in screen.text()
+    screen.wait_for("last words", 20)
+    screen.wait_for(lambda: re.search(r"You said: .*last words", screen.text(), re.S), 20)
+    text = screen.text()
+    places = [
+        text.index(words)
+        for words in ("number 059", "Run ls -l", "› /model", "Model  ", "You said")
+    ]
+    assert places == sorted(places)
+
+
 def test_arrow_up_takes_a_queued_message_back(screen):
     screen.type("count")
     screen.wait_for("line number 003")

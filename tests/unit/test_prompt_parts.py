@@ -110,6 +110,17 @@ def test_the_queue():
     assert (queue.take(), queue.take_back(), len(queue)) == ((), None, 0)
 
 
+def test_the_model_gets_nothing_past_a_command():
+    queue = PendingInput()
+    for text in ("a", "b", "/clear", "c"):
+        queue.add(Typed(text, text, text.startswith("/")))
+    assert queue.take() == ("a", "b")
+    assert queue.take() == ()
+    assert [typed.sent for typed in queue.take_next()] == ["/clear"]
+    assert queue.take() == ("c",)
+    assert queue.take_next() == []
+
+
 class TestMentions:
     def test_a_file_and_a_folder(self, tmp_path):
         (tmp_path / "a.py").write_text("x = '</file>'\n")

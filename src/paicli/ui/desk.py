@@ -98,10 +98,7 @@ class Desk:
             return
         whole = clean(self._front.pastes.whole(buffer.text)).strip()
         self._message = ""
-        complaint = self._turns.submit(shown, whole)
-        if complaint:
-            self._remark(complaint)
-            return
+        self._turns.submit(shown, whole)
         buffer.history.append_string(whole)
         buffer.reset()
         self._front.app.vi_state.input_mode = InputMode.INSERT

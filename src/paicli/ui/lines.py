@@ -82,8 +82,8 @@ class Lines:
         else:
             text = "\n".join([*self._continued, line]).strip()
             self._continued = []
-            if text and (complaint := self._turns.submit(text, text)):
-                self._print(complaint)
+            if text:
+                self._turns.submit(text, text)
 
     def _answer(self, dialog: Question[Any], line: str) -> None:
         if dialog.step != "choose":

@@ -9,10 +9,14 @@ from paicli.values import value
 
 @value
 class Typed:
-    """A message as it was typed, and as the model gets it (attachments and pastes put in)."""
+    """A message as it was typed, and as the model gets it (attachments and pastes put in).
+
+    `is_command`: it is none for the model, but waits to be carried out when the turn is over.
+    """
 
     shown: str
     sent: str
+    is_command: bool = False
 
 
 class PendingInput:
@@ -33,6 +37,10 @@ class PendingInput:
         """Return the waiting messages as they were typed, oldest first."""
         return tuple(message.shown for message in self._waiting)
 
+    def ends_in_command(self) -> bool:
+        """Tell whether the newest message is a command."""
+        return bool(self._waiting) and self._waiting[-1].is_command
+
     def take_back(self) -> Typed | None:
         """Remove the newest message, for the person to edit; None when nothing waits."""
         return self._waiting.pop() if self._waiting else None
@@ -42,9 +50,18 @@ class PendingInput:
         taken, self._waiting = self._waiting, []
         return taken
 
+    def take_next(self) -> list[Typed]:
+        """Remove the messages before the first command, oldest first, or that command alone if it is first."""
+        commands = (at for at, message in enumerate(self._waiting) if message.is_command)
+        end = max(next(commands, len(self._waiting)), 1)
+        taken, self._waiting = self._waiting[:end], self._waiting[end:]
+        return taken
+
     def take(self) -> tuple[str, ...]:
-        """Remove all messages and return what the model gets, oldest first."""
-        taken, self._waiting = self._waiting, []
+        """Remove the messages before the first command and return what the model gets, oldest first."""
+        if self._waiting and self._waiting[0].is_command:
+            return ()
+        taken = self.take_next()
         if self._on_taken is not None:
             for message in taken:
                 self._on_taken(message)

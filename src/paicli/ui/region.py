@@ -105,7 +105,8 @@ class LiveRegion:
             for text in waiting[-_MOST_QUEUED:]
         ]
         if waiting:
-            lines.append([("class:dim", cut(f"  {t('terminal.queued_hint')}", width - 1))])
+            name = "queued_command_hint" if self._pending.ends_in_command() else "queued_hint"
+            lines.append([("class:dim", cut(f"  {t(f'terminal.{name}')}", width - 1))])
         return lines
 
     def _ansi(self, lines: list[str]) -> list[StyleAndTextTuples]:

@@ -23,6 +23,7 @@ from paicli.ui.shown import Said
 from paicli.ui.terminal import Terminal
 
 _log = logging.getLogger(__name__)
+RunOwn = Callable[[str, Tell], Awaitable[ToolOutput]]
 _OWN = "own"
 """The id of a call that the person made, not the model."""
 _GOES_ON = ("done", "cancelled")
@@ -67,31 +68,37 @@ class Turns:
         """Whether a turn runs."""
         return self._turns is not None and not self._turns.done()
 
-    def submit(self, shown: str, whole: str) -> str:
-        """Run a command, start a turn or queue a message; return why it cannot be taken now, if so."""
+    def submit(self, shown: str, whole: str) -> None:
+        """Run a command or start a turn; while one runs, let what cannot run beside it wait."""
         what = self.table.parse(whole)
         if isinstance(what, commands.Unknown):
             self._echo(shown)
             self.say(Note(commands.unknown_text(what), "error"))
-        elif isinstance(what, commands.Call):
-            if self.is_busy and not what.command.during_task:
-                return t("terminal.not_during_task", name=f"/{what.command.name}")
+        elif isinstance(what, commands.Call) and what.command.during_task:
             self._echo(shown)
-            if what.command.during_task:
-                self._command = asyncio.create_task(self._run_command(what))
-            else:
-                self._start(self._run_alone(what))
-        elif whole.startswith("!") and self.actions.run_command is not None:
-            if self.is_busy:
-                return t("terminal.not_during_task", name="!")
-            self._start(self._run_own(whole[1:].strip(), self.actions.run_command))
+            self._command = asyncio.create_task(self._run_command(what))
         elif self.is_busy:
-            self.terminal.pending.add(Typed(shown, whole))
+            is_command = what is not None or self._own_command(whole) is not None
+            self.terminal.pending.add(Typed(shown, whole, is_command))
             self.terminal.wake.set()
         else:
-            self._echo(shown)
-            self.take_turn(whole, self.agent.run)
-        return ""
+            self._start(self._begin(Typed(shown, whole)))
+
+    async def _begin(self, typed: Typed) -> None:
+        what, own = self.table.parse(typed.sent), self._own_command(typed.sent)
+        if own is None:
+            self._echo(typed.shown)
+        if isinstance(what, commands.Call):
+            await self._run_alone(what)
+        elif own is not None:
+            await self._run_own(*own)
+        else:
+            await self._take_turns(typed.sent, self.agent.run)
+
+    def _own_command(self, text: str) -> tuple[str, RunOwn] | None:
+        """Return the shell command of the person's own that `text` is, and what runs it."""
+        run = self.actions.run_command
+        return (text[1:].strip(), run) if run is not None and text.startswith("!") else None
 
     def take_turn(self, text: str, run: RunTurn) -> None:
         """Let `run` carry out `text` as a turn of its own."""
@@ -164,9 +171,12 @@ class Turns:
 
     async def _send_waiting(self, *, go_on: bool) -> None:
         """Run a turn for what was typed meanwhile and nobody took; give it back after a failure."""
-        while waiting := self.terminal.pending.take_all_back():
+        while waiting := self.terminal.pending.take_next():
             if not go_on:
-                self.not_sent(waiting)
+                self.not_sent([*waiting, *self.terminal.pending.take_all_back()])
+                return
+            if waiting[0].is_command:
+                await self._begin(waiting[0])  # which sends what waits behind it
                 return
             for message in waiting:
                 self._echo(message.shown)
@@ -174,9 +184,7 @@ class Turns:
             result = await self._one_turn(text, self.agent.run)
             go_on = result.status in _GOES_ON
 
-    async def _run_own(
-        self, command: str, run: Callable[[str, Tell], Awaitable[ToolOutput]]
-    ) -> None:
+    async def _run_own(self, command: str, run: RunOwn) -> None:
         """Run a command of the person's own; the model sees it with the next message."""
         renderer, started = self.terminal.renderer, time.monotonic()
         self._echo(f"!{command}")
