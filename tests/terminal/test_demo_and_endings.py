@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.program import ROOT, Program, pointing_at
 from tests.model_server import ModelServer, ask, call, hang, say
-from tests.terminal.screen import CTRL_D, ENTER, ESC, Screen
+from tests.terminal.screen import CTRL_C, CTRL_D, ENTER, ESC, Screen
 
 STUBBORN = "sleep 331 & (setsid sleep 332 &) ; trap '' TERM INT HUP; touch started; echo it runs; sleep 333"
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes through /proc")
@@ -53,6 +53,16 @@ def test_without_a_key_it_starts_on_the_demo_and_says_so(paicli):
         screen.wait_for("AUTO")
         screen.send(CTRL_D)
         assert screen.exit_code() == 0
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_without_a_key_it_can_be_left_at_once(paicli, key):
+    with terminal(paicli) as screen:
+        screen.wait_for("[demo]:")
+        screen.send(key)
+        assert screen.exit_code() == 130
+        assert "Traceback" not in screen.text()
+        assert "AUTO" not in screen.text()
 
 
 def runs_a_command(paicli, server):

@@ -178,8 +178,7 @@ def test_commands_wait_for_the_end_of_a_run_and_come_in_order(screen):
     screen.wait_for(lambda: re.search(r"You said: .*last words", screen.text(), re.S), 20)
     text = screen.text()
     places = [
-        text.index(words)
-        for words in ("number 059", "Run ls -l", "› /model", "Model  ", "You said")
+        text.index(words) for words in ("number 059", "Run ls -l", "› /model", "Window", "You said")
     ]
     assert places == sorted(places)
 
@@ -430,10 +429,13 @@ def test_ctrl_z_and_back():
         screen.wait_for("AUTO")
         screen.send("draft\x1a")
         screen.wait_for("Stopped")
+        assert screen.raw.index(b"\x1b[23;0t") < screen.raw.index(b"Stopped")
+        assert screen.raw.count(b"\x1b[22;0t") == 1
         screen.type("fg")
         screen.wait_for(lambda: any(line == f"{PROMPT} draft" for line in screen.lines()))
         screen.send(" more")
         screen.wait_for(f"{PROMPT} draft more")
+        assert screen.raw.count(b"\x1b[22;0t") == 2
 
 
 def test_a_very_small_window():

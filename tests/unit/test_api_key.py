@@ -2,6 +2,8 @@
 
 import stat
 
+import pytest
+
 from paicli.ui import api_key
 
 
@@ -46,6 +48,15 @@ def test_no_key_means_the_demo(tmp_path, monkeypatch):
         answers(monkeypatch, *typed)
         assert not api_key.ask_for_key(tmp_path)
     assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.parametrize("typed", [(EOFError,), (KeyboardInterrupt,), ("glm", KeyboardInterrupt)])
+def test_the_first_question_can_be_left(tmp_path, monkeypatch, typed):
+    answers(monkeypatch, *typed)
+    with pytest.raises(KeyboardInterrupt):
+        api_key.ask_for_first_key(tmp_path)
+    answers(monkeypatch, "")
+    assert api_key.ask_for_first_key(tmp_path) == ""
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):

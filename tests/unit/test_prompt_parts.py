@@ -25,6 +25,7 @@ from paicli.ui.pastes import Pastes
 from paicli.ui.pending import PendingInput, Typed
 from paicli.ui.question import QUIET
 from paicli.ui.statusbar import Status, amount, bar, short_folder
+from paicli.ui.window import notification
 from tests.terminal.stage import actions
 
 FULL = Status(
@@ -299,3 +300,10 @@ class TestReviewer:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert shown == []
+
+
+def test_a_notification_is_what_the_terminal_understands():
+    assert notification("done", {"TERM": "xterm-kitty"}) == "\x1b]9;done\a"
+    assert notification("done", {"TERM": "foot"}) == "\x1b]777;notify;PaiCLI;done\a"
+    assert notification("done", {"VTE_VERSION": "7600"}) == "\x1b]777;notify;PaiCLI;done\a"
+    assert notification("done", {"TERM": "screen-256color", "TMUX": "x"}) == "\a"

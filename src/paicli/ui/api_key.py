@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from getpass import getpass
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from paicli import secrets
 from paicli.config import PROVIDER_PREFIXES
 from paicli.i18n import t
-from paicli.text import one_line
+from paicli.text import one_line, wrapped
 
 _DEFAULT = "deepseek"
 _KEY = re.compile(r"[!-~]{6,500}")
@@ -25,30 +26,41 @@ def ask_for_key(home: Path) -> str:
     Return the provider whose key was saved, empty when none was; Enter, Ctrl+C and Ctrl+D mean none.
     Blocks, and needs the terminal in its usual line mode.
     """
-    return _ask(home, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
-
-
-def ask_for_first_key(home: Path) -> str:
-    """Ask the same when nothing is configured; Enter alone means none: the demo."""
-    return _ask(home, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
-
-
-def _ask(home: Path, intro: str, usual: str) -> str:
-    sys.stdout.write(intro + "\n")
-    sys.stdout.flush()
     try:
-        provider = _answered_provider(usual)
-        if provider not in _NAMES:
-            return ""
-        key = getpass(t("terminal.key_key", name=provider)).strip()
-        while key and not _KEY.fullmatch(key):
-            sys.stdout.write(t("terminal.key_odd") + "\n")
-            key = getpass(t("terminal.key_key", name=provider)).strip()
+        return _ask(home, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
     except (EOFError, KeyboardInterrupt):
         sys.stdout.write("\n")
         return ""
-    if not key:
+
+
+def ask_for_first_key(home: Path) -> str:
+    """Ask the same when nothing is configured; Enter alone means none: the demo.
+
+    Ctrl+C and Ctrl+D leave: raises KeyboardInterrupt.
+    """
+    try:
+        return _ask(home, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
+    except (EOFError, KeyboardInterrupt):
+        sys.stdout.write("\n")
+        raise KeyboardInterrupt from None
+
+
+def _ask(home: Path, intro: str, usual: str) -> str:
+    columns = shutil.get_terminal_size().columns
+    for line in intro.split("\n"):
+        sys.stdout.writelines(piece + "\n" for piece in wrapped(line, columns))
+    sys.stdout.flush()
+    provider = _answered_provider(usual)
+    if provider not in _NAMES:
         return ""
+    key = getpass(t("terminal.key_key", name=provider)).strip()
+    while key and not _KEY.fullmatch(key):
+        sys.stdout.write(t("terminal.key_odd") + "\n")
+        key = getpass(t("terminal.key_key", name=provider)).strip()
+    return _kept(home, provider, key) if key else ""
+
+
+def _kept(home: Path, provider: str, key: str) -> str:
     secrets.remember(key)
     try:
         keep_variable(home / ".env", f"{PROVIDER_PREFIXES[provider][0]}_API_KEY", key)

@@ -173,14 +173,10 @@ class Desk:
 
     async def _lend(self, function: Callable[[], str]) -> str:
         """Run a function that talks with the person itself."""
-        async with self._front.has_terminal:
-            self._front.keyboard.stays_raw = False
-            try:
-                await self._paper.flush()
-                async with in_terminal():
-                    return await asyncio.to_thread(function)
-            finally:
-                self._front.keyboard.stays_raw = True
+        async with self._front.lent():
+            await self._paper.flush()
+            async with in_terminal():
+                return await asyncio.to_thread(function)
 
     def _remark(self, text: str) -> None:
         """Show a short-lived line in place of the status bar."""

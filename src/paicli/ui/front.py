@@ -159,11 +159,19 @@ class Front:
 
     async def hand_over(self, to: Callable[[], Awaitable[None]]) -> None:
         """Give the terminal to another program, in the line mode that programs expect."""
+        async with self.lent():
+            await to()
+
+    @contextlib.asynccontextmanager
+    async def lent(self) -> AsyncGenerator[None, None]:
+        """Keep away from the terminal and its window meanwhile."""
         async with self.has_terminal:
             self.keyboard.stays_raw = False
+            self.window.close()
             try:
-                await to()
+                yield
             finally:
+                self.window.open()
                 self.keyboard.stays_raw = True
 
     def _escaped(self) -> None:

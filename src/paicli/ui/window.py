@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -30,6 +31,8 @@ class Window:
         self._notify = notify
         self._has_title = os.environ.get("TERM", "") not in _WITHOUT_TITLE
         self._busy_since = 0.0
+        self._shown = self._name
+        self._is_open = False
         self.in_front = True
 
     def open(self) -> None:
@@ -40,10 +43,12 @@ class Window:
             self._write("\x1b[?1004h")
         if self._has_title:
             self._write("\x1b[22;0t")
-        self.idle_title()
+        self._is_open = True
+        self._title(self._shown)
 
     def close(self) -> None:
-        """Leave the window as it was."""
+        """Leave the window as it was; it may be opened again."""
+        self._is_open = False
         if self._has_title:
             self._output.set_title("")
             self._write("\x1b[23;0t")
@@ -70,15 +75,26 @@ class Window:
         self._title(self._name)
 
     def _title(self, text: str) -> None:
-        if self._has_title:
+        self._shown = text
+        if self._has_title and self._is_open:
             self._output.set_title(f"PaiCLI · {text}")
             self._output.flush()
 
     def _call(self, text: str) -> None:
-        if self._notify == "off" or self.in_front:
+        if self._notify == "off" or self.in_front or not self._is_open:
             return
-        self._write("\a" if self._notify == "bell" else f"\x1b]9;{text}\a")
+        self._write("\a" if self._notify == "bell" else notification(text, os.environ))
 
     def _write(self, sequence: str) -> None:
         self._output.write_raw(sequence)
         self._output.flush()
+
+
+def notification(text: str, environ: Mapping[str, str]) -> str:
+    """Return what shows `text` on the desktop; tmux hands nothing on but the bell."""
+    term = environ.get("TERM", "")
+    if environ.get("TMUX") or term.startswith(("tmux", "screen")):
+        return "\a"
+    if environ.get("VTE_VERSION") or term.startswith(("rxvt", "foot")):
+        return f"\x1b]777;notify;PaiCLI;{text}\a"
+    return f"\x1b]9;{text}\a"
