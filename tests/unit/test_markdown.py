@@ -165,3 +165,8 @@ def test_chinese_text_fills_its_lines_and_keeps_punctuation_off_their_beginning(
 def test_numbers_of_a_list_line_up():
     lines = [line for block in blocks("9. nine\n10. ten") for line in drawn(block.source)]
     assert lines == [" 9. nine", "10. ten"]
+
+
+def test_chinese_text_flows_without_colours_too():
+    plain = {"TERM": "xterm", "NO_COLOR": "1"}
+    assert drawn("# 一二 三四五六七八", 10, environ=plain) == ["# 一二 三", "四五六七八"]

@@ -187,6 +187,21 @@ def test_what_a_failed_tool_says_is_wrapped_and_what_a_command_prints_keeps_its_
     assert not ink.is_shortened(failed, 200)
 
 
+def test_a_refused_command_says_first_things_first():
+    words = " ".join(f"word{n}" for n in range(90))
+    refused = Worked("execute_command", "sudo ls", "refused", "refused", 0.0, words)
+    lines = Ink({"TERM": "dumb"}).lines(refused, 60)
+    assert lines[1].strip().startswith("word0 ")
+    assert "Ctrl+O" in lines[-1]
+
+
+def test_a_narrow_line_keeps_its_outcome():
+    failed = Worked("execute_command", "python3 -m pytest", "failed", "exit 1", 0.1, "a\n" * 30)
+    lines = Ink({"TERM": "dumb"}).lines(failed, 20)
+    assert lines[0] == "✗ Run pyt… · exit 1"
+    assert lines[1] == "  … 20 more lines (…"
+
+
 def test_a_command_that_went_well_tells_its_time_alone():
     def head(seconds):
         done = Worked("execute_command", "make", "ok", f"exit 0 · {seconds} s", seconds, "")

@@ -93,7 +93,8 @@ def printed(value: Shown, width: int, *, colours: bool, plain: bool, full: bool)
         legacy_windows=False,
     )
     with console.capture() as capture:
-        console.print(drawn(value, plain=plain, full=full, width=console.width))
+        # in a group, since rich makes plain text of any text that it is handed by itself
+        console.print(Group(drawn(value, plain=plain, full=full, width=console.width)))
     return [line.rstrip(" ") for line in capture.get().strip("\n").split("\n")]
 
 
@@ -203,8 +204,9 @@ def _output(value: Worked, width: int) -> tuple[list[Text], bool]:
     """
     margin, room = " " * _indent(width), max(width - _indent(width) - 1, 8)
     lines = [visible(line).expandtabs(4) for line in value.output.splitlines()]
-    from_end, limit = value.name == _COMMAND, _OUTPUT_LINES[value.outcome]
-    if not from_end or value.outcome == "refused":
+    from_end = value.name == _COMMAND and value.outcome != "refused"
+    limit = _OUTPUT_LINES[value.outcome]
+    if not from_end:
         lines = [piece for line in lines[: limit + 1] for piece in wrapped(line, room)]
     hidden = len(lines) - limit
     shown = lines[-limit:] if from_end else lines[:limit]
@@ -229,7 +231,7 @@ def _line(
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(f"{glyph} ", style=style)
     line.append(word, style="bold")
-    line.append(f" {cut(one_line(subject), max(room, 8))}" if subject else "")
+    line.append(f" {cut(one_line(subject), max(room, 4))}" if subject else "")
     line.append(end, style="dim" if style == "green" else style)
     return line
 
@@ -255,7 +257,8 @@ def _looked(calls: tuple[Worked, ...], width: int) -> RenderableType:
 
 
 def _more(hidden: int, margin: str) -> Text:
-    return Text(f"{margin}… {t('terminal.more_lines', count=hidden)}", style="dim")
+    words = f"{margin}… {t('terminal.more_lines', count=hidden)}"
+    return Text(words, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _asked(value: Asked, width: int) -> Iterator[RenderableType]:

@@ -38,11 +38,11 @@ def status_line(renderer: Renderer, now: float, width: int) -> Line:
     """Return the line with the spinner: what happens, for how long, and how to stop it."""
     seconds = int(now - renderer.busy_since) if renderer.busy_since is not None else 0
     hint = t("terminal.esc_to_cancel", seconds=seconds)
-    what = cut(_what(renderer, now), max(width - cells(hint) - 4, 6))
+    what = cut(_what(renderer, now), max(width - cells(hint) - 6, 6))
     return [
         ("class:live.spinner", f"{spinner(now)} "),
         ("class:live.what", what),
-        ("class:dim", cut(f" {hint}", max(width - cells(what) - 3, 0))),
+        ("class:dim", cut(f" · {hint}", max(width - cells(what) - 3, 0))),
     ]
 
 
