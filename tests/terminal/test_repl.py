@@ -535,8 +535,25 @@ def test_the_history_is_there_again(tmp_path):
         screen.wait_for("I-search backward:")
         screen.send("fir")
         screen.wait_for("I-search backward: fir")
+        screen.wait_for(f"\n{PROMPT} first words\nI-search")
         screen.send(ENTER)
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
+
+
+def test_what_begins_with_a_blank_is_not_kept(tmp_path):
+    options = ("paicli", "--demo", "-C", str(tmp_path))
+    with Screen(*options, PAICLI_HOME=str(tmp_path / "h")) as screen:
+        screen.wait_for("AUTO")
+        screen.type("/status")
+        screen.wait_for("Tokens used")
+        screen.type(" /theme")
+        screen.wait_for("changes it")
+        screen.send(CTRL_D)
+        assert screen.exit_code() == 0
+    with Screen(*options, PAICLI_HOME=str(tmp_path / "h")) as screen:
+        screen.wait_for("AUTO")
+        screen.send("\x1b[A")
+        screen.wait_for(f"\n{PROMPT} /status\nAUTO")
 
 
 def test_a_question_calls_when_another_window_is_in_front():

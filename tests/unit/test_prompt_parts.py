@@ -133,6 +133,14 @@ class TestMentions:
         assert '<directory path="my dir">\nb\n</directory>' in text
 
     @pytest.mark.parametrize(
+        "text",
+        ["看看@说明.md，好吗？", "(see @说明.md)", "（@说明.md）", "@说明.md。", "@<说明.md>里"],
+    )
+    def test_in_the_middle_of_a_sentence(self, tmp_path, text):
+        (tmp_path / "说明.md").write_text("内容")
+        assert attached(text, tmp_path).endswith('<file path="说明.md">\n内容\n</file>')
+
+    @pytest.mark.parametrize(
         "text", ["mail a@a.py", "@missing", "@../out", "@/etc/passwd", "@link"]
     )
     def test_the_rest_stays_text(self, tmp_path, text):

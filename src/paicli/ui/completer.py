@@ -15,8 +15,9 @@ from paicli.i18n import t
 from paicli.text import one_line
 from paicli.ui.actions import Actions
 from paicli.ui.commands import CommandTable
+from paicli.ui.mentions import BEFORE
 
-_AT = re.compile(r"(?:(?<=\s)|^)@(<?)([^\s>]*)\Z")
+_AT = re.compile(BEFORE + r"@(<?)([^\s>]*)\Z")
 _MOST_FILES = 20_000
 _OFFERED = 30
 _FRESH = 10.0

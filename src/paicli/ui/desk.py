@@ -96,9 +96,9 @@ class Desk:
         shown = clean(buffer.text).strip()
         if not shown:
             return
-        whole = clean(self._front.pastes.whole(buffer.text)).strip()
+        whole = clean(self._front.pastes.whole(buffer.text)).rstrip()
         self._message = ""
-        self._turns.submit(shown, whole)
+        self._turns.submit(shown, whole.lstrip())
         buffer.history.append_string(whole)
         buffer.reset()
         self._front.app.vi_state.input_mode = InputMode.INSERT

@@ -9,10 +9,14 @@ from pathlib import Path
 
 from paicli.text import clean
 
-MENTION = re.compile(r"(?:(?<=\s)|^)@(?:<([^>\n]+)>|([^\s:<>]+))")
+BEFORE = r"(?:(?<=[\s(\[{，。；：！？、（【《「『\u3400-\u9fff])|^)"
+"""What a mention stands behind: nothing that a mail address could be."""
+MENTION = re.compile(BEFORE + r"@(?:<([^>\n]+)>|([^\s:<>]+))")
 _MOST_BYTES = 120_000
 _MOST_NAMES = 80
 _PUNCTUATION = ".,;!?)]}，。；！？）】、"
+_SENTENCE = re.compile("[，。；：！？）】》」』、]")
+"""Where a Chinese sentence goes on, without a blank."""
 
 
 def attached(text: str, root: Path) -> str:
@@ -27,7 +31,8 @@ def attached(text: str, root: Path) -> str:
 
 def _find(name: str, root: Path) -> Path | None:
     """Return the path inside `root` that `name` means; punctuation behind it may be the sentence's."""
-    for candidate in dict.fromkeys((name, name.rstrip(_PUNCTUATION))):
+    candidates = (name, name.rstrip(_PUNCTUATION), _SENTENCE.split(name)[0].rstrip(_PUNCTUATION))
+    for candidate in dict.fromkeys(candidates):
         try:
             path = (root / Path(candidate).expanduser()).resolve()
             if candidate and path.is_relative_to(root.resolve()) and path.exists():

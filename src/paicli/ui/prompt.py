@@ -92,7 +92,12 @@ class Prompt:
         (search.control.input_processors or []).append(_Visible())
         typing = Condition(lambda: dialog_step() == "")
         self._message_window = _input_window(
-            BufferControl(self.message, [_Visible()], search_buffer_control=search.control),
+            BufferControl(
+                self.message,
+                [_Visible()],
+                search_buffer_control=search.control,
+                preview_search=True,
+            ),
             lambda: "› ",
         )
         self._entry_window = _input_window(BufferControl(self.entry, [_Visible()]), entry_label)
