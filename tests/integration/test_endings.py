@@ -27,7 +27,7 @@ STUBBORN = (
     "sleep 311 & (setsid sleep 312 &) ; nohup sleep 313 >/dev/null 2>&1 & trap '' TERM INT HUP; "
     "touch started; sleep 314"
 )
-SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
+SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]
 
 
 def ignoring_interrupts():

@@ -91,7 +91,7 @@ def test_esc_ends_the_command_and_the_next_request_works(paicli):
 
 
 @on_linux
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP", "SIGINT", "closed"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT", "closed"])
 def test_whatever_ends_it_ends_its_commands(paicli, how):
     with (
         ModelServer([ask(call("execute_command", command=STUBBORN)), hang()]) as server,

@@ -466,7 +466,7 @@ def test_ctrl_o_unfolds(screen):
     screen.wait_for(lambda: screen.text().count("assertion line 0") == 1)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_a_signal_ends_in_good_order(number, term):
     with Screen(STAGE, TERM=term) as screen:

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interruptible:
-    """Runs a coroutine so that INT, TERM and HUP cancel it, also when they were inherited as ignored."""
+    """Runs a coroutine so that INT, TERM, HUP and QUIT cancel it, also when they were inherited as ignored."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Any] | None = None

@@ -18,6 +18,8 @@ from paicli.ui.statusbar import short_folder
 from paicli.ui.theme import chosen, for_light
 from paicli.ui.welcome import welcome
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
 
 async def run_repl(
     first: FirstScreen, room: Room, first_prompt: str = "", *, at_once: bool = False
@@ -80,7 +82,7 @@ def _show_welcome(first: FirstScreen) -> None:
 
 @contextmanager
 def _ending_signals(leave: Callable[[], None]) -> Iterator[list[int]]:
-    """Leave in good order on TERM and HUP; yield the list that the signal's number is put into."""
+    """Leave in good order on TERM, HUP and QUIT; yield the list that the signal's number is put into."""
     loop = asyncio.get_running_loop()
     ended_by: list[int] = []
 
@@ -88,10 +90,10 @@ def _ending_signals(leave: Callable[[], None]) -> Iterator[list[int]]:
         ended_by.append(number)
         leave()
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         loop.add_signal_handler(number, end, number)
     try:
         yield ended_by
     finally:
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in _ENDING:
             loop.remove_signal_handler(number)
