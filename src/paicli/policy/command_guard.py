@@ -29,11 +29,15 @@ _DOWNLOADING = frozenset({
 })  # fmt: skip
 _INTERPRETING = frozenset({"python", "perl", "ruby", "node", "php", "lua", "deno", "bun"})
 _SOURCING = frozenset({".", "source"})
-_WRITING_LAST = frozenset({"cp", "mv", "install", "rsync", "scp"})
-_WRITING_ALL = frozenset(
-    {"tee", "shred", "truncate", "fdisk", "sfdisk", "sgdisk", "parted", "cfdisk", "sponge"}
-)
-_READING_FLAGS = frozenset({"-l", "--list", "-p", "--print", "-s", "--help", "--version"})
+_CODE_FLAGS = frozenset({"-c", "-e", "-E", "-r", "-p", "--eval", "--print"})
+_WRITING_LAST = frozenset({"cp", "install", "rsync", "scp"})
+_WRITING_ALL = frozenset({"tee", "shred", "truncate", "sponge"})
+_PARTITIONING = {
+    **dict.fromkeys(("fdisk", "sfdisk", "cfdisk"), frozenset({"-l", "--list", "-s"})),
+    "sgdisk": frozenset({"-p", "--print"}),
+    "parted": frozenset({"-l", "--list"}),
+}
+"""The programs for partitions, with the flags that make them only read."""
 _FORK_BOMB = re.compile(r":\s*\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;?\s*:")
 _NAMED = sorted(_PRIVILEGE | _POWER | _FORMATTING | {"rm", "dd", "chmod", "mkfs.ext4"})
 _WORLD_WRITABLE = re.compile(r"0?0?[0-7]*[2367]|([augo]*[ao][augo]*|\+|=)[+=]?[rwxXst]*w[rwxXst]*")
@@ -207,11 +211,25 @@ def _last_operand(command: Effective, _: _Directories) -> str | None:
     return None
 
 
+def _mv(command: Effective, directories: _Directories) -> str | None:
+    words = list(command.arguments)
+    targets = [at for at, word in enumerate(words) if word.text in ("-t", "--target-directory")]
+    if targets:
+        del words[targets[0] : targets[0] + 2]
+    operands = _flags_and_operands(tuple(words))[1]
+    for word in operands if targets else operands[:-1]:
+        if what := directories.vital(word):
+            return f"it moves {what} away"
+    return None if targets else _last_operand(command, directories)
+
+
+def _partitions(command: Effective, directories: _Directories) -> str | None:
+    flags = {word.text for word in command.arguments}
+    return None if flags & _PARTITIONING[command.name] else _every_operand(command, directories)
+
+
 def _every_operand(command: Effective, _: _Directories) -> str | None:
-    flags, operands = _flags_and_operands(command.arguments)
-    if _READING_FLAGS & set(flags) and command.name != "tee":
-        return None
-    for word in operands:
+    for word in _flags_and_operands(command.arguments)[1]:
         if is_device(word.text):
             return f"it writes to the device {word.text}"
     return None
@@ -227,8 +245,10 @@ _RULES: dict[str, Callable[[Effective, _Directories], str | None]] = {
     "dd": _dd,
     "dcfldd": _dd,
     "find": _find,
+    "mv": _mv,
     **dict.fromkeys(_WRITING_LAST, _last_operand),
     **dict.fromkeys(_WRITING_ALL, _every_operand),
+    **dict.fromkeys(_PARTITIONING, _partitions),
 }
 
 
@@ -271,7 +291,21 @@ def _reads_program(command: Effective) -> bool:
     texts = [word.text for word in command.arguments]
     if command.name in _SOURCING:
         return texts[:1] in (["/dev/stdin"], ["-"], ["/proc/self/fd/0"])
-    return command.name.rstrip("0123456789.") in _INTERPRETING and texts in ([], ["-"])
+    return _interprets(command) and texts in ([], ["-"])
+
+
+def _interprets(command: Effective) -> bool:
+    return command.name.rstrip("0123456789.") in _INTERPRETING
+
+
+def _interpreted(words: tuple[Word, ...]) -> Word | None:
+    """Return the word that holds, or names, the program of a language other than the shell's."""
+    for at, word in enumerate(words):
+        if word.text in _CODE_FLAGS:
+            return words[at + 1] if at + 1 < len(words) else None
+        if not word.text.startswith("-"):
+            return word
+    return None
 
 
 def _program_words(command: Effective) -> Iterator[Word]:
@@ -282,6 +316,8 @@ def _program_words(command: Effective) -> Iterator[Word]:
         yield from (word for word in (call.code, call.script) if word is not None)
     if command.name == "eval" or command.name in _SOURCING:
         yield from command.arguments
+    if _interprets(command) and (program := _interpreted(command.arguments)) is not None:
+        yield program
     if (call is not None and call.reads_input) or _reads_program(command):
         yield from (redirect.target for redirect in command.simple.redirects)
         yield from command.simple.input_words

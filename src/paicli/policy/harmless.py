@@ -152,7 +152,9 @@ class _Place:
         if name in _TAKE_ANYTHING or (
             name == "command" and words[-1] is not words[0] and words[1].text in ("-v", "-V")
         ):
-            return None
+            globs = (word for word in arguments if word.has_active(_GLOB))
+            strays = (word.text for word in globs if not self.is_inside(word))
+            return next((f"{text} does not lie inside the project" for text in strays), None)
         reader = READERS.get(name)
         if reader is None and name != "find":
             return f"{name} is not among the commands that only read"
