@@ -278,6 +278,14 @@ class TestDialog:
         screen.send("y")
         screen.wait_for("verdict True")
 
+    def test_what_is_pasted_is_no_answer(self, screen):
+        self.ask(screen)
+        screen.send("\x1b[200~y\x1b[201~")
+        screen.watch(0.6)
+        assert "verdict" not in screen.text()
+        screen.send("n")
+        screen.wait_for("Why not?")
+
     def test_no_with_a_reason(self, screen):
         self.ask(screen)
         screen.send("n")

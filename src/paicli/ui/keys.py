@@ -12,6 +12,7 @@ from prompt_toolkit.completion import Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching, vi_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 from paicli.text import clean
@@ -206,6 +207,9 @@ def _add_dialog_keys(keys: KeyBindings, front: KeyTarget) -> None:
     choosing = Condition(lambda: front.dialog is not None and front.dialog.step == "choose")
     entering = Condition(lambda: front.dialog is not None and front.dialog.step != "choose")
 
+    def is_paste(pressed: KeyPress) -> bool:
+        return pressed.key == Keys.BracketedPaste  # which is no answer
+
     @keys.add(Keys.Any, filter=choosing, eager=True)
     def _(event: KeyPressEvent) -> None:
         pressed = event.key_sequence[0]
@@ -219,7 +223,7 @@ def _add_dialog_keys(keys: KeyBindings, front: KeyTarget) -> None:
             front.desk.cycle_mode()
         elif pressed.key in (FOCUS_GAINED, FOCUS_LOST):
             front.window.in_front = pressed.key == FOCUS_GAINED
-        elif front.dialog is not None and len(pressed.data) == 1:
+        elif front.dialog is not None and len(pressed.data) == 1 and not is_paste(pressed):
             front.dialog.key(pressed.data)
 
     @keys.add("enter", filter=entering)
