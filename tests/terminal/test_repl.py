@@ -174,13 +174,8 @@ def test_commands_wait_for_the_end_of_a_run_and_come_in_order(screen):
     screen.type("/status")
     screen.wait_for("fake/fake-model")
     assert "line number 059" not in screen.text()
-    screen.wait_for("last words", 20)
-    screen.wait_for(lambda: re.search(r"You said: .*last words", screen.text(), re.S), 20)
-    text = screen.text()
-    places = [
-        text.index(words) for words in ("number 059", "Run ls -l", "› /model", "Window", "You said")
-    ]
-    assert places == sorted(places)
+    order = "number 059.*Run ls -l.*› /model.*Window.*› last words.*You said: .*last words"
+    screen.wait_for(lambda: re.search(order, screen.text(), re.S), 20)
 
 
 def test_arrow_up_takes_a_queued_message_back(screen):
@@ -414,6 +409,25 @@ class TestLinesAlone:
         assert "verdict" not in lines.text()
         lines.type("y")
         lines.wait_for("verdict True")
+
+    @pytest.mark.parametrize(
+        ("line", "verdict"),
+        [("", "'touch owned'"), ("touch other", "'touch other'"), (ESC, "verdict False")],
+    )
+    def test_a_command_is_edited(self, lines, line, verdict):
+        lines.type("ask")
+        lines.wait_for("[y/N]")
+        lines.watch(0.5)
+        lines.type("e")
+        lines.wait_for("Esc refuses")
+        lines.type(line)
+        lines.wait_for(verdict)
+
+    def test_esc_is_a_no(self, lines):
+        lines.type("ask")
+        lines.wait_for("[y/N]")
+        lines.type(ESC)
+        lines.wait_for("verdict False")
 
 
 def test_vi_keys_leave_insert_mode_first():

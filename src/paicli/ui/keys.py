@@ -207,9 +207,6 @@ def _add_dialog_keys(keys: KeyBindings, front: KeyTarget) -> None:
     choosing = Condition(lambda: front.dialog is not None and front.dialog.step == "choose")
     entering = Condition(lambda: front.dialog is not None and front.dialog.step != "choose")
 
-    def is_paste(pressed: KeyPress) -> bool:
-        return pressed.key == Keys.BracketedPaste  # which is no answer
-
     @keys.add(Keys.Any, filter=choosing, eager=True)
     def _(event: KeyPressEvent) -> None:
         pressed = event.key_sequence[0]
@@ -223,10 +220,15 @@ def _add_dialog_keys(keys: KeyBindings, front: KeyTarget) -> None:
             front.desk.cycle_mode()
         elif pressed.key in (FOCUS_GAINED, FOCUS_LOST):
             front.window.in_front = pressed.key == FOCUS_GAINED
-        elif front.dialog is not None and len(pressed.data) == 1 and not is_paste(pressed):
+        elif front.dialog is not None and _is_one_key(pressed):
             front.dialog.key(pressed.data)
 
     @keys.add("enter", filter=entering)
     def _(event: KeyPressEvent) -> None:
         if front.dialog is not None and not front.escape.just_pressed(event.current_buffer):
             front.dialog.enter(event.current_buffer.text)
+
+
+def _is_one_key(pressed: KeyPress) -> bool:
+    """Tell whether a character was typed: a paste is no answer, however short."""
+    return len(pressed.data) == 1 and pressed.key != Keys.BracketedPaste

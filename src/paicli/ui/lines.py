@@ -20,6 +20,8 @@ from paicli.ui.shown import Said
 from paicli.ui.turns import Turns
 
 _ONCE_MORE = 2.0
+_ESC, _CTRL_O = "\x1b", "\x0f"
+"""The keys that the questions name, which here are lines as well."""
 
 
 class Lines:
@@ -86,11 +88,17 @@ class Lines:
                 self._turns.submit(text, text)
 
     def _answer(self, dialog: Question[Any], line: str) -> None:
+        if line.strip() == _ESC:
+            dialog.refuse()
+            return
         if dialog.step != "choose":
-            dialog.enter(line)
+            dialog.enter(line or dialog.text)
             self._print(dialog.complaint)
             return
         before = dialog.body
+        if line.strip() == _CTRL_O and dialog.unfold():
+            self._turns.terminal.renderer.show(dialog.body)
+            return
         dialog.line(line)
         if dialog.step != "choose":
             self._print(one_line(dialog.text), dialog.words(f"{dialog.step}_how"))
