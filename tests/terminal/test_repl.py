@@ -479,6 +479,33 @@ def test_the_title_is_set_and_given_back(screen):
     assert b"\x1b[23;0t" in screen.raw
 
 
+def test_no_colours_where_none_are_wanted():
+    with Screen(STAGE, NO_COLOR="1") as screen:
+        screen.wait_for("AUTO")
+        screen.type("tour")
+        screen.wait_for("完成了")
+        screen.wait_for(lambda: "cancel" not in "\n".join(screen.lines()))
+        assert set(re.findall(rb"\x1b\[[\d;]*m", screen.raw)) <= {b"\x1b[0m", b"\x1b[m"}
+
+
+def test_the_theme_changes_at_once(tmp_path):
+    options = ("paicli", "--demo", "-C", str(tmp_path))
+    with Screen(*options, PAICLI_HOME=str(tmp_path / "h")) as screen:
+        screen.wait_for("AUTO")
+        screen.type("/theme none")
+        screen.wait_for("Theme: none")
+        screen.watch(0.3)
+        start = len(screen.raw)
+        screen.type("/theme pink")
+        screen.wait_for("«pink» is no theme")
+        assert not re.search(rb"\x1b\[[\d;]*[39]\d", screen.raw[start:])
+        screen.type("/theme light")
+        screen.wait_for("Theme: light")
+        start = len(screen.raw)
+        screen.type("/theme pink")
+        screen.wait_for(lambda: b"\x1b[38;5;124m" in screen.raw[start:])
+
+
 def test_ctrl_o_unfolds(screen):
     screen.type("tour")
     screen.wait_for("more lines (Ctrl+O)")
@@ -499,6 +526,9 @@ def test_a_signal_ends_in_good_order(number, term):
         screen.child.kill(number)
         assert screen.exit_code() == 128 + number
         assert "Traceback" not in screen.text()
+        if term != "dumb":
+            for given_back in (b"\x1b[23;0t", b"\x1b[?2004l"):
+                assert screen.raw.rindex(given_back) > screen.raw.rindex(b"line number 003")
 
 
 def test_a_terminal_that_goes_away_ends_the_program():

@@ -25,7 +25,7 @@ from paicli.ui.pastes import Pastes
 from paicli.ui.pending import PendingInput, Typed
 from paicli.ui.question import QUIET
 from paicli.ui.statusbar import Status, amount, bar, short_folder
-from paicli.ui.window import notification
+from paicli.ui.window import Window, notification
 from tests.terminal.stage import actions
 
 FULL = Status(
@@ -315,3 +315,38 @@ def test_a_notification_is_what_the_terminal_understands():
     assert notification("done", {"TERM": "foot"}) == "\x1b]777;notify;PaiCLI;done\a"
     assert notification("done", {"VTE_VERSION": "7600"}) == "\x1b]777;notify;PaiCLI;done\a"
     assert notification("done", {"TERM": "screen-256color", "TMUX": "x"}) == "\a"
+
+
+class FakeOutput:
+    def __init__(self):
+        self.written = []
+
+    def write_raw(self, text):
+        self.written.append(text)
+
+    def set_title(self, _title):
+        pass
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("seconds", "in_front", "notify", "calls"),
+    [(11, False, "bell", 1), (11, True, "bell", 0), (9, False, "bell", 0), (11, False, "off", 0)],
+)
+def test_the_end_of_a_long_run_calls_who_looks_elsewhere(
+    monkeypatch, tmp_path, seconds, in_front, notify, calls
+):
+    output, clock = FakeOutput(), [100.0]
+    monkeypatch.setattr("paicli.ui.window.time.monotonic", lambda: clock[0])
+    window = Window(output, tmp_path, notify)
+    window.open()
+    window.in_front = in_front
+    window.busy()
+    clock[0] += seconds
+    window.idle()
+    assert output.written.count("\a") == calls
+    window.close()
+    window.wants_person()
+    assert output.written.count("\a") == calls
