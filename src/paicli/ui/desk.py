@@ -120,8 +120,11 @@ class Desk:
         buffer.cursor_position = len(text)
 
     def escape(self) -> None:
-        """Esc alone: stop the run, or answer no."""
+        """Esc alone: stop the run and close the list of completions, or answer no."""
         if self.dialog is None:
+            if self._front.prompt.message.complete_state:
+                self._front.prompt.message.cancel_completion()
+                self._front.app.invalidate()
             self._turns.cancel()
         elif self.dialog.step == "choose":
             self.dialog.key("\x1b")

@@ -70,7 +70,9 @@ class Turns:
 
     def submit(self, shown: str, whole: str) -> None:
         """Run a command or start a turn; while one runs, let what cannot run beside it wait."""
-        what = self.table.parse(whole)
+        what, own = self.table.parse(whole), self._own_command(whole)
+        if own is not None and not own[0]:
+            return  # there is nothing to run yet
         if isinstance(what, commands.Unknown):
             self._echo(shown)
             self.say(Note(commands.unknown_text(what), "error"))
@@ -78,8 +80,7 @@ class Turns:
             self._echo(shown)
             self._command = asyncio.create_task(self._run_command(what))
         elif self.is_busy:
-            is_command = what is not None or self._own_command(whole) is not None
-            self.terminal.pending.add(Typed(shown, whole, is_command))
+            self.terminal.pending.add(Typed(shown, whole, what is not None or own is not None))
             self.terminal.wake.set()
         else:
             self._start(self._begin(Typed(shown, whole)))
