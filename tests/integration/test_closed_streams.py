@@ -10,11 +10,11 @@ import pytest
 HI = f"{sys.executable} -m paicli --demo -p hi"
 
 
-def run(tmp_path, streams):
+def run(tmp_path, streams, program=HI):
     environ = {**os.environ, "PAICLI_HOME": str(tmp_path / "home"), "PAICLI_LANG": "en"}
     environ["PYTHONPATH"] = str(Path(__file__).parents[2] / "src")
     return subprocess.run(
-        ["bash", "-c", f"umask 022; exec {HI} {streams}"],
+        ["bash", "-c", f"umask 022; exec {program} {streams}"],
         cwd=tmp_path,
         env=environ,
         capture_output=True,
@@ -29,6 +29,16 @@ def test_a_closed_stream_is_no_internal_error(tmp_path, streams):
     done = run(tmp_path, streams)
     assert done.returncode == 0
     assert "internal error" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "how", ["-m paicli --version", "-m paicli --help", "-u -m paicli --version"]
+)
+def test_a_full_disk_behind_stdout_is_an_exit_code_and_no_complaint(tmp_path, how, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    done = run(tmp_path, ">/dev/full", program=f"{sys.executable} {how}")
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_what_is_kept_is_for_the_person_alone(tmp_path):
