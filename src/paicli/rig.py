@@ -125,7 +125,13 @@ def assemble(
     store = SessionStore(settings.home, settings.root)
     session = open_session(options, store, profile.model, emit)
     processes = Processes()
-    sandbox = CommandSandbox(settings.root, settings.command_sandbox)
+    sandbox = CommandSandbox(
+        settings.root,
+        settings.command_sandbox,
+        when_missing=lambda problem: emit(
+            Notice("no_sandbox", t("approval.sandbox_missing", problem=problem))
+        ),
+    )
     bill_of_run = Bill()
 
     def on_the_bill(item: Item) -> None:

@@ -9,6 +9,7 @@ from paicli.config import load
 from paicli.policy.sandbox import CommandSandbox, bubblewrap_arguments, seatbelt_arguments
 from paicli.tools.processes import Processes
 from paicli.tools.shell import ExecuteCommandParameters, shell_tool
+from tests.model_server import ModelServer, ask, call, say
 
 
 @pytest.fixture
@@ -77,11 +78,15 @@ def test_off_changes_nothing(root):
 def test_auto_does_without_and_required_refuses(root, platform, monkeypatch):
     monkeypatch.setattr("paicli.policy.sandbox._SEATBELT", "/nowhere/sandbox-exec")
     monkeypatch.setattr("paicli.policy.sandbox._find_bubblewrap", lambda: "")
-    auto = CommandSandbox(root, "auto", platform)
+    told = []
+    auto = CommandSandbox(root, "auto", platform, told.append)
     assert not auto.state().active
     assert auto.state().problem
     assert auto.refusal() is None
-    assert auto.launch("/bin/bash", "ls", {}).arguments == ("/bin/bash", "-c", "ls")
+    assert told == []
+    for _ in range(2):
+        assert auto.launch("/bin/bash", "ls", {}).arguments == ("/bin/bash", "-c", "ls")
+    assert told == [auto.state().problem]
     required = CommandSandbox(root, "required", platform)
     assert "refused" in required.refusal()
     assert "apt install bubblewrap" in required.refusal()
@@ -93,6 +98,23 @@ def test_a_sandbox_that_does_not_start_is_none(root, tmp_path, monkeypatch):
     broken.chmod(0o755)
     monkeypatch.setattr("paicli.policy.sandbox._find_bubblewrap", lambda: str(broken))
     assert "no namespaces here" in CommandSandbox(root, "required", "linux").refusal()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is of Linux")
+def test_a_wanted_sandbox_that_is_not_there_is_told_once(paicli, tmp_path):
+    broken = tmp_path / "bin" / "bwrap"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho 'no namespaces here' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    env = {
+        "PAICLI_COMMAND_SANDBOX": "auto",
+        "PATH": f"{broken.parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    command = ask(call("execute_command", command="touch a"))
+    with ModelServer([command, command, say("done")]) as server:
+        ended = paicli.run("-p", "go", server=server, env=env)
+    assert (ended.code, ended.out) == (0, "done\n")
+    assert ended.err.count("no namespaces here") == 1
 
 
 async def test_inside_the_project_is_writable_and_the_rest_is_not(run, root, tmp_path, monkeypatch):

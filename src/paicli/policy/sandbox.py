@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from paicli.values import value
@@ -54,12 +54,22 @@ class SandboxState:
 
 
 class CommandSandbox:
-    """Wraps the commands of one project. The probe runs once, when the first answer is needed."""
+    """Wraps the commands of one project. The probe runs once, when the first answer is needed.
 
-    def __init__(self, root: Path, wanted: str, platform: str = sys.platform) -> None:
+    `when_missing` is told once, at the first command that has to do without, why that is.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        wanted: str,
+        platform: str = sys.platform,
+        when_missing: Callable[[str], None] | None = None,
+    ) -> None:
         self._root = root
         self._wanted = wanted
         self._platform = platform
+        self._when_missing = when_missing
         self._found: SandboxState | None = None
 
     def state(self) -> SandboxState:
@@ -85,6 +95,9 @@ class CommandSandbox:
         """Return how to start `command`, inside the sandbox when there is one. Raises OSError."""
         state = self.state()
         if not state.active:
+            tell, self._when_missing = self._when_missing, None
+            if state.problem and tell is not None:
+                tell(state.problem)
             return Launch((bash, "-c", command), environment)
         root = self._root.resolve(strict=True)
         inside = _inside_environment(root, environment)
