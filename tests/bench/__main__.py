@@ -16,7 +16,7 @@ from tests.bench.measure import (
     as_json,
     call,
     floor,
-    median,
+    medians,
     paicli,
     place,
     sse,
@@ -37,10 +37,13 @@ REDRAW = b"\x1b[?25l"
 
 def starts(at: Place) -> Iterator[Figure]:
     """`--version` and `--help` against an empty Python."""
-    empty = median(lambda: at.run(sys.executable, "-c", "pass").seconds, 15)
-    version = median(lambda: at.run(*paicli("--version")).seconds, 15)
+    empty, version, usage = medians(
+        15,
+        lambda: at.run(sys.executable, "-c", "pass").seconds,
+        lambda: at.run(*paicli("--version")).seconds,
+        lambda: at.run(*paicli("--help")).seconds,
+    )
     yield Figure("start: --version", version * 1000, "ms", empty * 1000, "2x")
-    usage = median(lambda: at.run(*paicli("--help")).seconds, 9)
     yield Figure("start: --help", usage * 1000, "ms", empty * 1000)
 
 
@@ -53,29 +56,34 @@ def first_request(at: Place) -> Iterator[Figure]:
             at.run(*command(server.url), server=server)
             return server.arrived[0] - started
 
-    bare = median(lambda: until_it_came(lambda url: floor("post", url)), 9)
-    ours = median(lambda: until_it_came(lambda _: paicli("-p", "hi")), 9)
+    bare, ours = medians(
+        15,
+        lambda: until_it_came(lambda url: floor("post", url)),
+        lambda: until_it_came(lambda _: paicli("-p", "hi")),
+    )
     yield Figure("start: -p until the first request", ours * 1000, "ms", bare * 1000, "300 ms")
 
 
 def first_key(at: Place) -> Iterator[Figure]:
     """From the start of the REPL until a typed key is seen, and its memory then."""
-    memory = []
+    memory: list[float] = []
 
-    def until_it_echoes(command: tuple[str, ...]) -> float:
+    def until_it_echoes(command: tuple[str, ...], sizes: list[float]) -> float:
         with Server(lambda _: sse(text("hi"))) as server:
             terminal = Pty(at, command, server)
             try:
                 terminal.send(MARK)
                 came = terminal.wait_for(lambda: MARK.encode() in terminal.shown, "the key")
-                memory.append(terminal.resident_mb())
+                sizes.append(terminal.resident_mb())
                 return came - terminal.started
             finally:
                 terminal.close()
 
-    bare = median(lambda: until_it_echoes(floor("prompt")), 7)
-    memory.clear()
-    ours = median(lambda: until_it_echoes(paicli()), 7)
+    bare, ours = medians(
+        15,
+        lambda: until_it_echoes(floor("prompt"), []),
+        lambda: until_it_echoes(paicli(), memory),
+    )
     yield Figure("start: REPL until a key echoes", ours * 1000, "ms", bare * 1000, "1.3x")
     yield Figure("memory: at the first prompt", statistics.median(memory), "MB", target="80 MB")
 

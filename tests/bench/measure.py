@@ -21,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FLOORS = Path(__file__).parent / "floors.py"
+AS_INSTALLED = Path(__file__).parent / "as_installed"
+"""What makes a developer's environment behave like a person's, for the program and the floors alike."""
 PATIENCE = 120.0
 
 
@@ -64,6 +66,12 @@ def median(measure: Callable[[], float], runs: int) -> float:
     """The median of some runs after one that only warms the caches."""
     measure()
     return statistics.median(measure() for _ in range(runs))
+
+
+def medians(runs: int, *measures: Callable[[], float]) -> list[float]:
+    """The medians of things measured in turns, so that a busy minute of the machine meets them all."""
+    rounds = [[measure() for measure in measures] for _ in range(runs + 1)]
+    return [statistics.median(each) for each in zip(*rounds[1:], strict=True)]
 
 
 class Server:
@@ -187,6 +195,7 @@ class Place:
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "PROMPT_TOOLKIT_NO_CPR": "1",
+            "PYTHONPATH": str(AS_INSTALLED),
         }
         if server is not None:
             environ |= {"DEEPSEEK_API_KEY": "sk-bench-000000", "DEEPSEEK_BASE_URL": server.url}

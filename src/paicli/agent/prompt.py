@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,8 +28,9 @@ def mode_changed(mode: Mode) -> str:
 
 
 def _environment(root: Path) -> list[tuple[str, str]]:
+    system = os.uname()
     facts = [
-        ("system", f"{platform.system()} {platform.release()} ({platform.machine()})"),
+        ("system", f"{system.sysname} {system.release} ({system.machine})"),
         ("shell", "bash"),
         ("date", time.strftime("%Y-%m-%d %Z")),
         ("project root", one_line(str(root))),

@@ -7,7 +7,6 @@ session. Elsewhere psutil answers the same questions as well as the system lets 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -36,6 +35,8 @@ class Process:
 def become_subreaper() -> None:
     """Make orphaned descendants our own children (Linux; elsewhere nothing happens)."""
     if _ON_LINUX:
+        import ctypes
+
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
