@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,14 @@ from tests.model_server import ModelServer
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+# A shell that starts the tests in the background has them, and so every program that they start, ignore these.
+for number, usual in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture
