@@ -35,11 +35,13 @@ def on_large_input(at: Place) -> Iterator[Figure]:
             {"pattern": f"value_{FILES - 1} ="},
             ["-F", "--json", f"value_{FILES - 1} ="],
         ),
+        "grep_code, no ASCII": ({"pattern": "没有"}, ["-F", "--json", "没有"]),
         "glob_files": ({"pattern": f"**/f{FILES - 1}.py"}, ["--files", "-g", f"f{FILES - 1}.py"]),
     }
     for tool, (arguments, words) in searches.items():
         bare = _seconds([rg, *words, "."], at.project) * 1000 if rg else None
-        ours = median(lambda tool=tool, given=arguments: _carried_out(at, tool, given), 3) * 1000
+        name = tool.partition(",")[0]
+        ours = median(lambda name=name, given=arguments: _carried_out(at, name, given), 3) * 1000
         yield Figure(f"{tool} on {FILES} files", ours, "ms", bare, note="floor: rg" if rg else "")
     yield _edit(at)
 
@@ -73,7 +75,7 @@ def _edit(at: Place) -> Figure:
 def _seconds(command: list[str], folder: Path) -> float:
     def run() -> float:
         started = time.perf_counter()
-        subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False)
         return time.perf_counter() - started
 
     return median(run, 3)

@@ -106,6 +106,9 @@ QUERIES = [
     {"pattern": "ÄÖ"},
     {"pattern": "äö", "case_sensitive": False},
     {"pattern": "中文"},
+    {"pattern": "中文", "path": "gb.txt"},
+    {"pattern": "注.*[中国]文$", "regex": True},
+    {"pattern": "没有"},
     {"pattern": "absent"},
 ]
 
@@ -124,6 +127,14 @@ def test_both_engines_say_the_same(tree, query, monkeypatch):
     assert with_rg.ok, with_rg
     assert "engine: python" in without.text
     assert without_engine(with_rg.text) == without_engine(without.text)
+
+
+@needs_rg
+def test_a_project_all_in_another_encoding_is_searched(tmp_path):
+    for number in range(300):
+        (tmp_path / f"{number:03}.txt").write_bytes(f"第 {number} 行\n".encode("gb18030"))
+    text = Tools(tmp_path).do("grep_code", pattern="第 299 行").text
+    assert "299.txt\n    1 | 第 299 行" in text
 
 
 def both(monkeypatch):

@@ -13,9 +13,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,14 @@ _OTHER_ENCODINGS = (
     "windows-1251",
     "koi8-r",
 )
+_MOST_OTHERS = 200
+"""Files in another encoding than UTF-8 that ripgrep tries all encodings on; where there are more, ours searches."""
 _HANDLES = Path("/proc/self/fd").is_dir()  # a folder can be named by its open handle (Linux)
 _MAX_BYTES = 2 * 1024 * 1024
 _MAX_BYTES_OF_ONE = 50_000_000
 _TYPE_GLOB = re.compile(r"[\w.*?-]+")
 _RG = (
-    *("--json", "--no-config", "--no-messages", "--hidden", "--sort=path", "--crlf"),
+    *("--no-config", "--no-messages", "--hidden", "--crlf"),
     *("--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"),
     *("--no-ignore-parent", "--no-follow"),
 )
@@ -78,9 +80,7 @@ async def search(guard: PathGuard, query: Query) -> Found:
     """Search with ripgrep if there is one, else (or for a pattern only Python knows) without."""
     ripgrep = _ripgrep(guard.root)
     if ripgrep is not None:
-        found, complaint = await _run(
-            guard, query, "rg", lambda ignore: _rg(ripgrep, query, ignore)
-        )
+        found, complaint = await _search_with_rg(ripgrep, guard, query)
         if complaint is None and not await _missed_by_rg(ripgrep, guard, query, found):
             return found
         if complaint is not None and not (query.regex and _python_knows(query.pattern)):
@@ -96,6 +96,24 @@ async def search(guard: PathGuard, query: Query) -> Found:
     return found
 
 
+async def _search_with_rg(ripgrep: str, guard: PathGuard, query: Query) -> tuple[Found, str | None]:
+    """Search on all cores, in whatever order; in order, on one core, if there is more than asked for."""
+    found, complaint = await _run(
+        guard, query, "rg", lambda ignore: _rg(ripgrep, query, ("--json",), ignore=ignore)
+    )
+    if found.cut:
+        found, complaint = await _run(
+            guard,
+            query,
+            "rg",
+            lambda ignore: _rg(ripgrep, query, ("--json", "--sort=path"), ignore=ignore),
+        )
+    found.lines = dict(
+        sorted(found.lines.items(), key=lambda item: os.fsencode(item[0]).split(b"/"))
+    )
+    return found, complaint
+
+
 async def _missed_by_rg(ripgrep: str, guard: PathGuard, query: Query, found: Found) -> bool:
     """Tell whether files in other encodings than UTF-8 hold the pattern too.
 
@@ -103,20 +121,29 @@ async def _missed_by_rg(ripgrep: str, guard: PathGuard, query: Query, found: Fou
     """
     if query.pattern.isascii() or found.cut or found.out_of_time:
         return False
-    missed: list[bytes] = []
-
-    def take(name: bytes) -> bool:
-        if name and _path({"text": os.fsdecode(name)}, start) not in found.lines:
-            missed.append(name)
-        return not missed
-
     folder = query.start.parent if query.start.is_file() else query.start
     start = _relative(guard, folder)
-    words = [word for word in _rg(ripgrep, query, ignore=True) if word != "--json"]
-    for encoding in _OTHER_ENCODINGS:
-        command = [words[0], "--files-with-matches", f"--encoding={encoding}", *words[1:]]
+
+    async def listed(command: list[str], limit: int) -> list[str]:
+        names: list[str] = []
+
+        def take(line: bytes) -> bool:
+            name = os.fsdecode(line.removesuffix(b"\r"))  # --crlf ends the names with it, too
+            if name and _path({"text": name}, start) not in found.lines:
+                names.append(name)
+            return len(names) < limit
+
         await _read(command, folder, take, Found("rg"))
-        if missed:
+        return names
+
+    not_utf8 = replace(query, pattern=".*", regex=True)
+    odd = ("--files-with-matches", "--encoding=none", "--line-regexp", "--invert-match")
+    files = await listed(_rg(ripgrep, not_utf8, odd, ignore=True), _MOST_OTHERS)
+    if len(files) == _MOST_OTHERS:
+        return True
+    for encoding in _OTHER_ENCODINGS if files else ():
+        options = ("--files-with-matches", f"--encoding={encoding}")
+        if await listed([*_rg_pattern(ripgrep, query, *options), *files], 1):
             return True
     return False
 
@@ -137,20 +164,25 @@ def _ripgrep(root: Path) -> str | None:
     return None if Path(os.path.realpath(found)).is_relative_to(root) else found
 
 
-def _rg(program: str, query: Query, ignore: bool) -> list[str]:
-    command = [program, *_RG, f"--max-count={query.per_file}"]
-    command += [] if query.regex else ["--fixed-strings"]
-    command += [] if query.case_sensitive else ["--ignore-case"]
+def _rg(program: str, query: Query, options: Sequence[str], *, ignore: bool) -> list[str]:
     if query.start.is_file():
-        return [*command, "--no-ignore", "-e", query.pattern, "--", f"./{query.start.name}"]
-    command.append(f"--max-filesize={_MAX_BYTES}")
+        return [*_rg_pattern(program, query, *options, "--no-ignore"), f"./{query.start.name}"]
+    filters = [f"--max-filesize={_MAX_BYTES}"]
     if ignore:
-        command += [f"--glob=!{name}/" for name in EXCLUDED] + ["--glob=!.git"]
+        filters += [f"--glob=!{name}/" for name in EXCLUDED] + ["--glob=!.git"]
     else:
-        command.append("--no-ignore")
+        filters.append("--no-ignore")
     if _TYPE_GLOB.fullmatch(query.glob):
-        command += [f"--type-add=wanted:{query.glob}", "--type=wanted"]
-    return [*command, "-e", query.pattern, "--", "."]
+        filters += [f"--type-add=wanted:{query.glob}", "--type=wanted"]
+    return [*_rg_pattern(program, query, *options, *filters), "."]
+
+
+def _rg_pattern(program: str, query: Query, *options: str) -> list[str]:
+    """Return the command up to the files."""
+    words = [program, *_RG, *options, f"--max-count={query.per_file}"]
+    words += [] if query.regex else ["--fixed-strings"]
+    words += [] if query.case_sensitive else ["--ignore-case"]
+    return [*words, "-e", query.pattern, "--"]
 
 
 def _scan(guard: PathGuard, query: Query, ignore: bool) -> list[str]:
