@@ -286,3 +286,15 @@ def demo_folder():
     from tests.integration.program import ROOT
 
     return ROOT / "demo"
+
+
+def test_of_a_flood_of_calls_the_first_ones_run_and_the_model_hears_of_the_rest(paicli):
+    flood = [call("write_file", path=f"f{n}", content="x") for n in range(300)]
+    with ModelServer([ask(*flood), say("done")]) as server:
+        ended = paicli.run("-p", "many", server=server)
+    assert (ended.code, server.complaints) == (0, [])
+    assert len(list(paicli.project.glob("f*"))) == 128
+    results = server.requests[1].messages[-129:]
+    assert [result["role"] for result in results] == ["tool"] * 129
+    assert "This call and all calls after it" in results[-1]["content"]
+    assert "not run" not in results[-2]["content"]

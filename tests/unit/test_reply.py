@@ -468,3 +468,43 @@ def test_what_might_have_been_a_key_is_said_before_anything_else_is():
 
 def test_a_placeholder_for_a_key_is_an_ordinary_word():
     assert reply_to(text("ask ollama"), secret="ollama").content == "ask ollama"
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        [fragment(n, f"x{n}", "read_file", A) for n in range(1000)],
+        [fragment(None, f"x{n}", "read_file", A) for n in range(1000)],
+        [fragment(0, f"x{n}", "read_file", A) for n in range(1000)],
+        [fragment(None, None, "read_file", f'{{"path":"{n}"}}') for n in range(1000)],
+    ],
+    ids=["index and id", "id", "one index", "nothing"],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_flood_of_calls_is_bounded_and_the_model_is_told(flood, size):
+    response = reply_to(*[calls(*flood[at : at + size]) for at in range(0, 1000, size)])
+    assert len(response.tool_calls) == 129
+    assert [call.error for call in response.tool_calls[:128]] == [None] * 128
+    assert {call.arguments for call in response.tool_calls[:128]} != {"{}"}
+    last = response.tool_calls[128]
+    assert (last.name, last.arguments) == ("read_file", "{}")
+    assert "at most 128 calls" in (last.error or "")
+
+
+def test_calls_past_the_bound_take_no_memory_and_the_earlier_ones_still_grow():
+    assembler = CallAssembler(OFFERED)
+    for n in range(129):
+        assembler.add(fragment(n, f"x{n}", "read_file", '{"path":'))
+    for n in range(129, 5000):
+        assert assembler.add(fragment(n, f"x{n}", "read_file", A)) is None
+    for n in range(129):
+        assembler.add(fragment(n, None, None, '"a"}'))
+    assert len(assembler) == 129
+    built, _ = assembler.build("tool_calls")
+    assert {call.arguments for call in built[:128]} == {A}
+    assert built[128].arguments == "{}"
+
+
+def test_as_many_calls_as_the_bound_allows_all_run():
+    flood = [fragment(n, f"x{n}", "read_file", A) for n in range(128)]
+    assert [call.error for call in reply_to(calls(*flood)).tool_calls] == [None] * 128

@@ -18,6 +18,12 @@ _log = logging.getLogger(__name__)
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:-]")
 _MAX_NAME = 128
 _MAX_ID = 200
+_MOST_CALLS = 128
+"""Of one reply: far more than a model that means it asks for, few enough to carry out and to stop."""
+_TOO_MANY = (
+    f"One reply may hold at most {_MOST_CALLS} calls. This call and all calls after it in the same reply were"
+    " not run, the ones before it were. Call again what is still needed, fewer at a time."
+)
 
 
 class _Slot:
@@ -86,7 +92,8 @@ class CallAssembler:
     """Collects the `tool_calls` deltas of one reply.
 
     A fragment's index is only a key; calls keep the order in which they first appeared. `offered`
-    are the names of the tools in the request.
+    are the names of the tools in the request. Of the calls past the bound one is kept, without its
+    arguments, whose error says that it and the others were not run.
     """
 
     def __init__(self, offered: Container[str]) -> None:
@@ -111,6 +118,8 @@ class CallAssembler:
         index, identifier = _index(fragment.get("index")), _identifier(fragment.get("id"))
         slot = self._known_slot(index, identifier, name, arguments)
         if slot is None:
+            if len(self._slots) > _MOST_CALLS:
+                return None
             slot = _Slot(index)
             self._slots.append(slot)
         if identifier and not slot.id:
@@ -120,7 +129,8 @@ class CallAssembler:
             self._by_index[index] = slot
         if name:
             slot.name = self._joined_name(slot.name, name)
-        slot.add_arguments(arguments)
+        if len(self._slots) <= _MOST_CALLS or slot is not self._slots[-1]:
+            slot.add_arguments(arguments)
         return slot.name, slot.characters
 
     def build(self, finish_reason: str | None) -> tuple[tuple[ToolCall, ...], bool]:
@@ -141,6 +151,8 @@ class CallAssembler:
                 _log.warning("a tool call came without an id; it is called %s here", identifier)
             identifier = _unused(identifier, used)
             arguments, error = legal_arguments(slot.arguments, finish_reason)
+            if place == _MOST_CALLS:
+                error = _TOO_MANY
             calls.append(ToolCall(identifier, name, arguments, error))
         return tuple(calls), nameless
 

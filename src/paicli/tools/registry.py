@@ -110,12 +110,12 @@ class ToolRegistry:
         return prepared
 
     def _prepare(self, call: ToolCall) -> Prepared:
+        if call.error:
+            raise ToolFailed(call.error)
         tool = self._tools.get(call.name)
         if tool is None:
             names = ", ".join(self._tools)
             raise ToolFailed(f"Unknown tool: {call.name}. The tools are: {names}.")
-        if call.error:
-            raise ToolFailed(call.error)
         from paicli.tools.schema import validated
 
         arguments = _cleaned(json.loads(call.arguments))
