@@ -41,6 +41,35 @@ def test_a_full_disk_behind_stdout_is_an_exit_code_and_no_complaint(tmp_path, ho
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("doctor", ""),
+        ("--demo -p hi", "The output could not be written"),
+        ("--demo -p hi --output-format json", "The output could not be written"),
+        ("--demo -p hi --output-format stream-json", "The output could not be written"),
+        ("--demo -p /help", "The output could not be written"),
+    ],
+)
+def test_a_full_disk_behind_what_a_run_prints(tmp_path, how, said):
+    done = run(tmp_path, ">/dev/full </dev/null", program=f"{sys.executable} -m paicli {how}")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    assert len(done.stderr.splitlines()) == bool(said)
+    assert said in done.stderr
+
+
+def test_a_reader_that_left_and_letters_that_are_none_are_no_error_of_doctor(tmp_path):
+    doctor = f"{sys.executable} -m paicli doctor"
+    assert "internal error" not in run(tmp_path, "| true", program=doctor).stderr
+    ascii_only = f"env LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {doctor}"
+    done = run(tmp_path, "", program=ascii_only)
+    assert "internal error" not in done.stderr
+    assert "PaiCLI" in done.stdout
+
+
 def test_what_is_kept_is_for_the_person_alone(tmp_path):
     run(tmp_path, "</dev/null")
     home = tmp_path / "home"

@@ -50,6 +50,16 @@ def test_the_providers_words_are_shown_clean(body, words):
     assert "<p>" not in text
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"\0" * 500, bytes(range(256)) * 4, b"\x1f\x8b\x08" + b"\xff\x01" * 90, b"no" + b"\0" * 9],
+)
+def test_what_is_no_text_is_named_and_not_quoted(body):
+    text = str(refusal(500, body))
+    assert "binary data" in text
+    assert "\\x" not in text
+
+
 def test_long_words_are_cut():
     assert len(str(refusal(400, {"error": {"message": "word " * 9000}}))) < 600
     assert len(str(refusal(500, b"x" * 1_000_000))) < 600

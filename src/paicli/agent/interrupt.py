@@ -26,17 +26,17 @@ class Interruptible:
         task = asyncio.create_task(work)
         self._task = task
         if self._cancelled:
-            task.cancel()
+            self.cancel()
         try:
             return await task
         finally:
             self._task = None
 
     def cancel(self) -> None:
-        """Cancel what runs, or what will be run next."""
+        """Cancel what runs, or what will be run next; once it has begun, so that it can tell how it ended."""
         self._cancelled = True
         if self._task is not None:
-            self._task.cancel()
+            self._task.get_loop().call_soon(self._task.cancel)
 
     @contextmanager
     def signals(self, clean_up: Callable[[], object]) -> Iterator[None]:

@@ -18,6 +18,7 @@ from paicli.llm.local_servers import LocalServer
 from paicli.llm.probes import ProviderCheck
 from paicli.policy.sandbox import CommandSandbox
 from paicli.text import visible
+from paicli.ui.headless import Output
 from paicli.ui.statusbar import amount
 
 OK, MISSING, BROKEN = "✓", "·", "✗"
@@ -103,10 +104,9 @@ def _programs() -> Iterator[Finding]:
 
 def report(found: Sequence[Finding]) -> int:
     """Print the findings; the exit code is 0 when nothing is broken."""
+    out = Output(sys.stdout)
     for finding in found:
-        line = f"{finding.mark} {finding.name}: {finding.value}"
-        print(visible(line))
+        out.write(visible(f"{finding.mark} {finding.name}: {finding.value}\n"))
         if finding.advice:
-            print(visible(f"    → {finding.advice}"))
-    sys.stdout.flush()
-    return 1 if any(finding.mark == BROKEN for finding in found) else 0
+            out.write(visible(f"    → {finding.advice}\n"))
+    return 1 if out.broken or any(finding.mark == BROKEN for finding in found) else 0

@@ -52,8 +52,8 @@ class Headless:
         on_closed: Callable[[], None] | None = None,
     ) -> None:
         self._format = format
-        self._out = _Output(stdout, on_closed)
-        self._err = _Output(stderr)
+        self._out = Output(stdout, on_closed)
+        self._err = Output(stderr)
         self._foreign_is_shown = visible if stdout.isatty() else clean
         self._changed: dict[str, FileChange] = {}
         self._ascii_json = not _is_unicode(stdout)
@@ -91,11 +91,11 @@ class Headless:
             self._line(ending)
         if result.error:
             self._remark(t("headless.error", text=one_line(result.error)))
-        elif result.status == "cancelled":
-            self._remark(t("headless.cancelled"))
         if self._out.broken:
             self._remark(t("headless.unwritable", reason=self._out.broken))
-            return result.exit_code or 1
+            return 1 if result.status == "cancelled" else result.exit_code or 1
+        if result.status == "cancelled":
+            self._remark(t("headless.cancelled"))
         return result.exit_code
 
     def _add_changed(self, files: Sequence[FileChange]) -> None:
@@ -129,7 +129,7 @@ class Headless:
         self._err.write(line + "\n")
 
 
-class _Output:
+class Output:
     """A text stream that takes every character and survives the end of its reader."""
 
     def __init__(self, stream: TextIO, on_closed: Callable[[], None] | None = None) -> None:
