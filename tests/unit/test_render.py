@@ -233,3 +233,15 @@ def test_a_reason_to_try_again_is_written_once_and_the_wait_is_counted_down(play
     assert "Trying again (attempt 3)" in shown
     played(Retrying(4, 1.0, "Gone."))
     assert entries[-1] == Note("Gone. Trying again.", "warning")
+
+
+def test_a_call_that_does_not_run_yet_is_told_apart_from_the_model(played):
+    def what():
+        return "".join(text for _, text in status_line(played.renderer, 1.0, 80))
+
+    played(RequestStarted(1))
+    assert "Waiting for the model" in what()
+    played(ToolCalled("1", "execute_command", "{}", "make"))
+    assert "Checking whether it may run" in what()
+    played(ToolStarted("1"))
+    assert "Running" in what()

@@ -51,6 +51,8 @@ def _what(renderer: Renderer, now: float) -> str:
         return _until_retry(renderer, renderer.retrying.attempt, now)
     if any(tool.started is not None for tool in renderer.tools.values()):
         return t("terminal.running")
+    if renderer.tools:
+        return t("terminal.reviewing")
     if renderer.thinking_since is not None:
         return t("terminal.thinking")
     if renderer.writing_call is not None:
