@@ -18,7 +18,7 @@ PICTURES = Path(__file__).with_name("pictures")
 def picture(screen):
     """Return what is on the screen and above it, without what differs from run to run."""
     text = "\n".join(screen.scrollback()).rstrip() + "\n"
-    return re.sub(r"\b\d+(\.\d)? s\b", "N s", text)
+    return re.sub(r"\b\d+(\.\d)? (s\b|秒)", r"N \2", text)
 
 
 def compare(screen, name):

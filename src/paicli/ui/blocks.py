@@ -370,5 +370,5 @@ def _choice(value: Choice) -> RenderableType:
 
 def _seconds(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s"
-    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+        return t("terminal.seconds", count=f"{seconds:.1f}" if seconds < 1 else f"{seconds:.0f}")
+    return t("terminal.minutes", minutes=int(seconds) // 60, seconds=int(seconds) % 60)
