@@ -165,6 +165,27 @@ def test_a_key_is_entered_unseen_and_used(tmp_path, term):
         screen.wait_for("glm/")
 
 
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+@pytest.mark.parametrize("answers", [(), ("glm",)], ids=["at the provider", "at the key"])
+def test_ctrl_c_leaves_the_question_for_a_key_and_takes_no_keys_with_it(tmp_path, term, answers):
+    home = tmp_path / "h"
+    with Screen(
+        "paicli", "--demo", "-C", str(tmp_path), PAICLI_HOME=str(home), TERM=term
+    ) as screen:
+        screen.wait_for("PaiCLI", 20)
+        screen.type("/key")
+        screen.wait_for("Provider [deepseek]:")
+        for answer in answers:
+            screen.type(answer)
+            screen.wait_for("API key for glm")
+        screen.send("half a key")
+        screen.send(CTRL_C)
+        screen.wait_for("Cancelled")
+        screen.type("/status")
+        screen.wait_for("demo/demo")
+        assert not (home / ".env").exists()
+
+
 def test_a_command_of_ones_own(start):
     screen = start(say("seen"))
     screen.type("!echo $((40 + 2))")

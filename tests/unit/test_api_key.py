@@ -5,6 +5,7 @@ import stat
 import pytest
 
 from paicli.ui import api_key
+from paicli.ui.asking import Asking
 
 
 def mode(file):
@@ -24,19 +25,18 @@ def test_a_variable_is_added_and_replaced(tmp_path):
 def answers(monkeypatch, *typed):
     waiting = list(typed)
 
-    def next_answer(_prompt):
+    def next_answer(_asking, _question, **_how):
         answer = waiting.pop(0)
         if isinstance(answer, type):
             raise answer
         return answer
 
-    monkeypatch.setattr("builtins.input", next_answer)
-    monkeypatch.setattr(api_key, "getpass", next_answer)
+    monkeypatch.setattr(Asking, "line", next_answer)
 
 
 def test_a_key_is_saved(tmp_path, monkeypatch, capsys):
     answers(monkeypatch, "nonsense\x1b[2J", "glm", "with blanks", "key-123456")
-    assert api_key.ask_for_key(tmp_path) == "glm"
+    assert api_key.ask_for_key(tmp_path, Asking()) == "glm"
     assert (tmp_path / ".env").read_text() == "GLM_API_KEY=key-123456\n"
     said = capsys.readouterr().out
     assert "key-123456" not in said
@@ -46,7 +46,7 @@ def test_a_key_is_saved(tmp_path, monkeypatch, capsys):
 def test_no_key_means_the_demo(tmp_path, monkeypatch):
     for typed in (("", ""), (EOFError,), ("", KeyboardInterrupt)):
         answers(monkeypatch, *typed)
-        assert not api_key.ask_for_key(tmp_path)
+        assert not api_key.ask_for_key(tmp_path, Asking())
     assert not (tmp_path / ".env").exists()
 
 
@@ -62,5 +62,5 @@ def test_the_first_question_can_be_left(tmp_path, monkeypatch, typed):
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").touch()
     answers(monkeypatch, "", "key-123456")
-    assert not api_key.ask_for_key(tmp_path / "file")
+    assert not api_key.ask_for_key(tmp_path / "file", Asking())
     assert "could not be written" in capsys.readouterr().out

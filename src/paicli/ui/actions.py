@@ -13,6 +13,7 @@ from paicli.llm.bill import Bill
 from paicli.llm.messages import Usage
 from paicli.policy.modes import Mode
 from paicli.tools.base import Tell, ToolOutput
+from paicli.ui.asking import Asking
 from paicli.values import value
 
 
@@ -76,8 +77,8 @@ class Screen(Protocol):
     def usage(self) -> tuple[int, Usage]:
         """Return the tokens in the context, and those used since the conversation began."""
 
-    async def borrow(self, function: Callable[[], str]) -> str:
-        """Run a blocking function that talks with the person itself, with the terminal in line mode."""
+    async def borrow(self, function: Callable[[Asking], str]) -> str:
+        """Run a blocking function that asks the person itself, with the terminal in line mode."""
 
     def use_theme(self, theme: str) -> None:
         """Draw in the colours of `theme` from now on."""

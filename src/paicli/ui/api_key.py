@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import sys
-from getpass import getpass
 from pathlib import Path
 
 from paicli import secrets
 from paicli.config import PROVIDER_PREFIXES
 from paicli.i18n import t
 from paicli.text import one_line, wrapped
+from paicli.ui.asking import Asking
 
 _DEFAULT = "deepseek"
 _KEY = re.compile(r"[!-~]{6,500}")
@@ -20,14 +20,14 @@ _NAMES = tuple(name for name in PROVIDER_PREFIXES if name != "local")
 """The providers that have keys."""
 
 
-def ask_for_key(home: Path) -> str:
+def ask_for_key(home: Path, asking: Asking) -> str:
     """Ask for a provider and its key, not echoed; keep it in `home`/.env, readable by its owner alone.
 
     Return the provider whose key was saved, empty when none was; Enter, Ctrl+C and Ctrl+D mean none.
     Blocks, and needs the terminal in its usual line mode.
     """
     try:
-        return _ask(home, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
+        return _ask(home, asking, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
     except (EOFError, KeyboardInterrupt):
         sys.stdout.write("\n")
         return ""
@@ -39,24 +39,25 @@ def ask_for_first_key(home: Path) -> str:
     Ctrl+C and Ctrl+D leave: raises KeyboardInterrupt.
     """
     try:
-        return _ask(home, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
+        with Asking() as asking:
+            return _ask(home, asking, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
     except (EOFError, KeyboardInterrupt):
         sys.stdout.write("\n")
         raise KeyboardInterrupt from None
 
 
-def _ask(home: Path, intro: str, usual: str) -> str:
+def _ask(home: Path, asking: Asking, intro: str, usual: str) -> str:
     columns = shutil.get_terminal_size().columns
     for line in intro.split("\n"):
         sys.stdout.writelines(piece + "\n" for piece in wrapped(line, columns))
     sys.stdout.flush()
-    provider = _answered_provider(usual)
+    provider = _answered_provider(asking, usual)
     if provider not in _NAMES:
         return ""
-    key = getpass(t("terminal.key_key", name=provider)).strip()
+    key = asking.line(t("terminal.key_key", name=provider), hidden=True).strip()
     while key and not _KEY.fullmatch(key):
         sys.stdout.write(t("terminal.key_odd") + "\n")
-        key = getpass(t("terminal.key_key", name=provider)).strip()
+        key = asking.line(t("terminal.key_key", name=provider), hidden=True).strip()
     return _kept(home, provider, key) if key else ""
 
 
@@ -72,9 +73,9 @@ def _kept(home: Path, provider: str, key: str) -> str:
     return provider
 
 
-def _answered_provider(usual: str) -> str:
+def _answered_provider(asking: Asking, usual: str) -> str:
     while True:
-        answer = input(t("terminal.key_provider", name=usual)).strip().lower() or usual
+        answer = asking.line(t("terminal.key_provider", name=usual)).strip().lower() or usual
         if answer == usual or answer in _NAMES:
             return answer
         sys.stdout.write(t("terminal.key_unknown", word=one_line(answer)) + "\n")

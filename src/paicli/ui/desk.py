@@ -20,6 +20,7 @@ from paicli.agent.events import TurnResult
 from paicli.git import git_branch
 from paicli.i18n import t
 from paicli.text import clean
+from paicli.ui.asking import Asking, ask_in_thread
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.front import Front
 from paicli.ui.ink import Ink
@@ -174,12 +175,12 @@ class Desk:
             return []
         return list(self._commands.get_completions(document, CompleteEvent()))
 
-    async def _lend(self, function: Callable[[], str]) -> str:
+    async def _lend(self, function: Callable[[Asking], str]) -> str:
         """Run a function that talks with the person itself."""
         async with self._front.lent():
             await self._paper.flush()
             async with in_terminal():
-                return await asyncio.to_thread(function)
+                return await ask_in_thread(function)
 
     def _remark(self, text: str) -> None:
         """Show a short-lived line in place of the status bar."""

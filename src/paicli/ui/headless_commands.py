@@ -14,6 +14,7 @@ from paicli.i18n import t
 from paicli.llm.messages import Usage
 from paicli.policy.approval import ReviewRequest, Verdict
 from paicli.ui.actions import Actions, RunsTurns, RunTurn
+from paicli.ui.asking import Asking
 from paicli.ui.commands import BUILT_IN, Call, Command, CommandTable, Setting, Unknown, unknown_text
 from paicli.ui.plain import as_text
 
@@ -112,7 +113,7 @@ class HeadlessCommands:
         """Return the tokens in the context, and those used since the conversation began."""
         return self._used()
 
-    async def borrow(self, _function: Callable[[], str]) -> str:
+    async def borrow(self, _function: Callable[[Asking], str]) -> str:
         """Return nothing: there is nobody to talk with."""
         return ""
 

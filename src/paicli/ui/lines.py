@@ -13,6 +13,7 @@ from typing import Any
 
 from paicli.i18n import t
 from paicli.text import clean, one_line
+from paicli.ui.asking import Asking, ask_in_thread
 from paicli.ui.ink import Ink
 from paicli.ui.pending import Typed
 from paicli.ui.question import Question
@@ -116,13 +117,13 @@ class Lines:
         self._dialog = None
         self._turns.terminal.wake.set()
 
-    async def _lend(self, function: Callable[[], str]) -> str:
+    async def _lend(self, function: Callable[[Asking], str]) -> str:
         """Run a function that talks with the person itself."""
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
         self._print_ready()
         loop.remove_reader(descriptor)
         try:
-            return await asyncio.to_thread(function)
+            return await ask_in_thread(function)
         finally:
             loop.add_reader(descriptor, self._readable)
 

@@ -18,6 +18,7 @@ from paicli.tools.base import Tell, ToolOutput, ToolResult
 from paicli.tools.results import wrap
 from paicli.ui import commands, mentions
 from paicli.ui.actions import Actions, RunsTurns, RunTurn
+from paicli.ui.asking import Asking, ask_in_thread
 from paicli.ui.pending import Typed
 from paicli.ui.shown import Said
 from paicli.ui.terminal import Terminal
@@ -51,7 +52,7 @@ class Turns:
         self.terminal = terminal
         self.table = commands.CommandTable([*commands.BUILT_IN, *more_commands])
         self.leave: Callable[[], None] = lambda: None
-        self.lend: Callable[[Callable[[], str]], Awaitable[str]] = asyncio.to_thread
+        self.lend: Callable[[Callable[[Asking], str]], Awaitable[str]] = ask_in_thread
         self.use_theme: Callable[[str], None] = lambda _: None
         self.not_sent: Callable[[list[Typed]], None] = lambda _: None
         self.turn_began: Callable[[], None] = lambda: None
@@ -133,8 +134,8 @@ class Turns:
         """Return the tokens in the context, and those used since the conversation began."""
         return self.agent.context_used(), self.terminal.renderer.total
 
-    async def borrow(self, function: Callable[[], str]) -> str:
-        """Run a blocking function that talks with the person itself, with the terminal in line mode."""
+    async def borrow(self, function: Callable[[Asking], str]) -> str:
+        """Run a blocking function that asks the person itself, with the terminal in line mode."""
         return await self.lend(function)
 
     def forget_conversation(self) -> None:
