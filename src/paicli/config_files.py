@@ -23,7 +23,7 @@ class Found:
     origin: str
 
 
-def _read_small_file(path: Path) -> str | None:
+def read_small_file(path: Path, most: int = _MAX_FILE_BYTES) -> str | None:
     """Return the text of a regular file; None when there is none. Raises OSError or ValueError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -35,8 +35,8 @@ def _read_small_file(path: Path) -> str | None:
         os.close(descriptor)
         raise ValueError(t("config.not_a_file"))
     with open(descriptor, "rb") as file:
-        data = file.read(_MAX_FILE_BYTES + 1)
-    if len(data) > _MAX_FILE_BYTES:
+        data = file.read(most + 1)
+    if len(data) > most:
         raise ValueError(t("config.too_large"))
     return data.decode("utf-8-sig")
 
@@ -44,7 +44,7 @@ def _read_small_file(path: Path) -> str | None:
 def read_env_file(path: Path, warnings: list[str]) -> dict[str, Found]:
     """Return the variables of an .env file; what is wrong with it goes into `warnings`."""
     try:
-        text = _read_small_file(path)
+        text = read_small_file(path)
     except (OSError, ValueError) as error:
         warnings.append(t("config.unreadable", path=path, reason=_reason(error)))
         return {}
@@ -67,7 +67,7 @@ def read_env_file(path: Path, warnings: list[str]) -> dict[str, Found]:
 def read_config_json(path: Path, warnings: list[str]) -> dict[str, Any]:
     """Return the content of config.json; what is wrong with it goes into `warnings`."""
     try:
-        text = _read_small_file(path)
+        text = read_small_file(path)
         content = json.loads(text) if text else {}
     except (OSError, ValueError, RecursionError) as error:
         warnings.append(t("config.unreadable", path=path, reason=_reason(error)))

@@ -22,7 +22,7 @@ class LogFile(RotatingFileHandler):
         self.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
         os.close(os.open(self.baseFilename, flags, 0o600))
         return super()._open()
 

@@ -203,6 +203,8 @@ def open_session(options: Options, store: SessionStore, model: str, emit: Emit) 
         session = store.create(model)
     if session.forked:
         emit(Notice("session_forked", t("session.forked", id=session.id)))
+    if session.skipped:
+        emit(Notice("session_damaged", t("session.skipped", count=session.skipped)))
     session.ledger.on_failure = lambda reason: emit(
         Notice("session_not_saved", t("session.not_saved", reason=reason))
     )

@@ -11,6 +11,8 @@ from paicli.policy.path_guard import PathGuard
 
 _BUDGET = 24_000
 _IMPORT_DEPTH = 3
+_MOST_IMPORTS = 100
+"""Of all notes together: notes that import each other many times would take for ever to put together."""
 _IMPORT = re.compile(r"@(?P<path>[^\s/][^\s]*)\s*")
 _NOTES = ("PAI.md", "AGENTS.md", "PAI.local.md")
 _NOTES_WITH_POWER = (".paicli/PAI.md", ".paicli/PAI.local.md")
@@ -27,10 +29,12 @@ class ProjectNotes(Extension):
     def __init__(self, guard: PathGuard, home: Path, *, trusted: bool) -> None:
         self._guard = guard
         self._home = home
+        self._imports = 0
         self._names = (*_NOTES, *(_NOTES_WITH_POWER if trusted else ()))
 
     def system_prompt(self) -> str:
         """Return all notes under their paths, or nothing."""
+        self._imports = 0
         parts = [("~/.paicli/PAI.md", _text(self._home / "PAI.md"))]
         parts += [(name, self._note(name, ())) for name in self._names]
         sections = [f"### {name}\n{text.strip()}" for name, text in parts if text.strip()]
@@ -46,7 +50,8 @@ class ProjectNotes(Extension):
             path = self._guard.resolve(name)
         except PolicyDenied:
             return ""
-        if path in importers or len(importers) > _IMPORT_DEPTH:
+        self._imports += bool(importers)
+        if path in importers or len(importers) > _IMPORT_DEPTH or self._imports > _MOST_IMPORTS:
             return ""
         lines = [
             self._note(found["path"], (*importers, path))

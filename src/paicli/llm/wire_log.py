@@ -13,6 +13,7 @@ from paicli.secrets import redact
 
 _log = logging.getLogger(__name__)
 _MASK = b"***"
+_ADD = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
 
 
 class Exchange:
@@ -59,7 +60,7 @@ class WireLog:
             ensure_ascii=False,
         )
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            descriptor = os.open(self._path, _ADD, 0o600)
             with open(descriptor, "ab") as file:
                 file.write(line.encode("utf-8", "replace") + b"\n")
         except OSError as problem:

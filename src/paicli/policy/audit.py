@@ -65,7 +65,7 @@ class Audit:
         data = (json.dumps(line) + "\n").encode()
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(self._file(now), flags, 0o600)
             try:
                 os.write(descriptor, data)
@@ -79,7 +79,8 @@ class Audit:
     def last(self, count: int = 10) -> list[AuditEntry]:
         """Return the newest lines of today, the oldest of them first; lines that are torn are left out."""
         try:
-            with open(self._file(datetime.now(UTC)), "rb") as file:
+            descriptor = os.open(self._file(datetime.now(UTC)), os.O_RDONLY | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - _MAX_READ))
                 lines = file.read().split(b"\n")

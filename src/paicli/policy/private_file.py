@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from paicli.config_files import read_small_file
+
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 4_000_000
 
@@ -18,10 +20,8 @@ _MAX_BYTES = 4_000_000
 def read_document(path: Path) -> dict[str, Any]:
     """Return the object in a file; an empty one when there is none. A file that makes no sense is logged."""
     try:
-        with open(path, "rb") as file:
-            document = json.loads(file.read(_MAX_BYTES))
-    except FileNotFoundError:
-        return {}
+        text = read_small_file(path, _MAX_BYTES)
+        document = json.loads(text) if text is not None else {}
     except (OSError, ValueError, RecursionError) as error:
         _log.warning("%s cannot be read, so it counts as empty: %s", path, error)
         return {}

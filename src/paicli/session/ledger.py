@@ -26,6 +26,9 @@ from paicli.text import clean
 from paicli.values import value
 
 VERSION = 1
+_LONGEST_LINE = 64_000_000
+"""Far more than a conversation holds; a longer one is damage, and is passed over without keeping it."""
+_PIECE = 1 << 20
 _ROLES: tuple[Role, ...] = get_args(Role)
 
 _log = logging.getLogger(__name__)
@@ -185,16 +188,27 @@ def load(path: Path) -> Loaded:
 
 def records(path: Path) -> Iterator[dict[str, Any] | None]:
     """Yield a session file's records, None for a line that cannot be read. Raises OSError."""
-    with path.open("rb") as file:
-        for line in file:
-            text = line.strip(b"\0\r\n ")
-            if not text:
+    for line in lines(path):
+        text = line.strip(b"\0\r\n ") if line is not None else b"?"
+        if not text:
+            continue
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            record = None
+        yield record if isinstance(record, dict) else None
+
+
+def lines(path: Path) -> Iterator[bytes | None]:
+    """Yield a session file's lines, None for one that is too long to be a record. Raises OSError."""
+    with path.open("rb", buffering=_PIECE) as file:
+        while line := file.readline(_LONGEST_LINE):
+            if len(line) < _LONGEST_LINE or line.endswith(b"\n"):
+                yield line
                 continue
-            try:
-                record = json.loads(text)
-            except (ValueError, RecursionError):
-                record = None
-            yield record if isinstance(record, dict) else None
+            while (piece := file.readline(_PIECE)) and not piece.endswith(b"\n"):
+                pass
+            yield None
 
 
 def _message(body: dict[str, Any], source: object) -> Message | None:

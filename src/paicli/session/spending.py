@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paicli.llm.bill import Item
 from paicli.llm.messages import Usage
-from paicli.session.ledger import Ledger
+from paicli.session.ledger import Ledger, lines
 
 _NAME = "spent"
 _BEGINNING = b'{"type":"event"'
@@ -30,11 +30,10 @@ def record(ledger: Ledger, item: Item) -> None:
 def recorded(path: Path) -> Iterator[Item]:
     """Yield what a session's requests cost; nothing for what cannot be read."""
     try:
-        with path.open("rb") as file:
-            lines = [line for line in file if line.startswith(_BEGINNING)]
+        found_lines = [line for line in lines(path) if line and line.startswith(_BEGINNING)]
     except OSError:
         return
-    for line in lines:
+    for line in found_lines:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):

@@ -6,6 +6,8 @@ import hashlib
 import re
 import secrets
 import time
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from paicli.errors import ConfigError
@@ -15,6 +17,7 @@ from paicli.session.ledger import Header, Ledger, load
 from paicli.values import value
 
 _TITLE_LENGTH = 80
+_MOST_LISTED = 20
 _NO_NAME = re.compile(r"[^\w.-]+")
 
 
@@ -39,6 +42,8 @@ class Session:
     resumed: bool = False
     forked: bool = False
     """Another PaiCLI has the session open, so this one goes on with a copy."""
+    skipped: int = 0
+    """Records of its file that could not be read."""
 
     @property
     def id(self) -> str:
@@ -67,9 +72,10 @@ class SessionStore:
         cwd = str(self._root).encode("utf-8", "replace").decode()
         return Ledger(self._folder / f"{id_}.jsonl", Header(id_, cwd, model, now))
 
-    def summaries(self) -> list[Summary]:
-        """Return all sessions of the project, newest first."""
-        return [summary for path in self._paths() if (summary := _summary(path))]
+    def summaries(self, most: int = _MOST_LISTED) -> list[Summary]:
+        """Return the sessions of the project, newest first, so many at most: each file is read."""
+        readable = (summary for path in self._paths() if (summary := _summary(path)))
+        return list(islice(readable, most))
 
     def resume(self, wanted: str | None, model: str) -> Session:
         """Open the newest session, or the one whose id is or begins with `wanted`.
@@ -100,10 +106,12 @@ class SessionStore:
                 t("session.unreadable", path=path, reason=error.strerror or error)
             ) from error
         if not free:
-            return self.fork(messages_of=Conversation(ledger, messages), model=model)
+            copy = self.fork(messages_of=Conversation(ledger, messages), model=model)
+            return replace(copy, skipped=loaded.skipped)
         if tuple(messages) != loaded.messages:
             ledger.rewritten("repair", messages)
-        return Session(Conversation(ledger, messages), ledger, resumed=True)
+        conversation = Conversation(ledger, messages)
+        return Session(conversation, ledger, resumed=True, skipped=loaded.skipped)
 
     def fork(self, messages_of: Conversation, model: str) -> Session:
         """Start a session that begins with the messages of another one."""

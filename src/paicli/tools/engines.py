@@ -11,7 +11,9 @@ import base64
 import json
 import os
 import re
+import resource
 import shutil
+import stat
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -41,6 +43,7 @@ _MOST_OTHERS = 200
 _HANDLES = Path("/proc/self/fd").is_dir()  # a folder can be named by its open handle (Linux)
 _MAX_BYTES = 2 * 1024 * 1024
 _MAX_BYTES_OF_ONE = 50_000_000
+_MAX_MEMORY = 1 << 30
 _TYPE_GLOB = re.compile(r"[\w.*?-]+")
 _RG = (
     *("--no-config", "--no-messages", "--hidden", "--crlf"),
@@ -70,6 +73,8 @@ class Found:
     lines: dict[str, list[int]] = field(default_factory=dict)
     cut: bool = False
     out_of_time: bool = False
+    died: bool = False
+    """The engine was ended from outside, as when it asked for too much memory."""
 
     @property
     def count(self) -> int:
@@ -79,9 +84,11 @@ class Found:
 async def search(guard: PathGuard, query: Query) -> Found:
     """Search with ripgrep if there is one, else (or for a pattern only Python knows) without."""
     ripgrep = _ripgrep(guard.root)
-    if ripgrep is not None:
+    if ripgrep is not None and not _holds_rg_up(query.start):
         found, complaint = await _search_with_rg(ripgrep, guard, query)
-        if complaint is None and not await _missed_by_rg(ripgrep, guard, query, found):
+        if complaint is None and not (
+            found.died or await _missed_by_rg(ripgrep, guard, query, found)
+        ):
             return found
         if complaint is not None and not (query.regex and _python_knows(query.pattern)):
             raise ToolFailed(f"ripgrep does not take the pattern: {complaint}")
@@ -154,6 +161,16 @@ def _python_knows(pattern: str) -> bool:
     except (re.error, RecursionError, OverflowError):
         return False
     return True
+
+
+def _holds_rg_up(start: Path) -> bool:
+    """Tell whether rules of the folder are a pipe or a device, which ripgrep would read without end."""
+    for name in (".gitignore", ".rgignore"):
+        with suppress(OSError):
+            kind = (start / name).stat().st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                return True
+    return False
 
 
 def _ripgrep(root: Path) -> str | None:
@@ -255,10 +272,15 @@ async def _read(
     )
     if process.stdout is None or process.stderr is None:
         raise ToolFailed("The search could not be started.")
+    if hasattr(resource, "prlimit"):  # Linux; a .gitignore can be a link to /dev/zero
+        with suppress(OSError):
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
     complete = False
     try:
         complete = await _lines(process.stdout, take, found)
-        if complete and await asyncio.wait_for(process.wait(), SECONDS) >= 2 and not found.lines:
+        ended = await asyncio.wait_for(process.wait(), SECONDS) if complete else 0
+        found.died = ended < 0
+        if ended >= 2 and not found.lines:
             return _short(await process.stderr.read(20_000))
     except TimeoutError:
         found.out_of_time = True

@@ -11,7 +11,6 @@ from paicli.session.store import Session, Summary
 from paicli.text import cut, one_line
 from paicli.ui.session_commands import age
 
-_SHOWN = 20
 _TITLE_CELLS = 60
 _TAIL_CELLS = 300
 
@@ -20,16 +19,15 @@ def choose_session(summaries: Sequence[Summary]) -> str:
     """Let the person choose and return the id. Raises ConfigError when there is none, or none chosen."""
     if not summaries:
         raise ConfigError(t("session.none"))
-    shown = summaries[:_SHOWN]
-    for number, summary in enumerate(shown, start=1):
+    for number, summary in enumerate(summaries, start=1):
         title = cut(one_line(summary.title), _TITLE_CELLS)
         print(f"{number:3}  {summary.id}  {age(summary.changed)}  {title}")
     try:
-        answer = input(t("session.which", last=len(shown))).strip()
+        answer = input(t("session.which", last=len(summaries))).strip()
     except EOFError:
         answer = ""
-    if answer.isdecimal() and 1 <= int(answer) <= len(shown):
-        return shown[int(answer) - 1].id
+    if answer.isdecimal() and 1 <= int(answer) <= len(summaries):
+        return summaries[int(answer) - 1].id
     raise ConfigError(t("session.none_chosen"))
 
 

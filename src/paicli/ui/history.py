@@ -17,6 +17,8 @@ from paicli.text import clean
 _LONGEST = 8_000
 _OFFERED = 2_000
 _MOST_LINES = 10_000
+_MOST_BYTES = 16_000_000
+_ADD = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
 _LONG_BASE64 = re.compile(r"data:\w+/\w+;base64|[A-Za-z0-9+/=_-]{240}")
 
 
@@ -55,7 +57,7 @@ class ProjectHistory(History):
     def load_history_strings(self) -> Iterable[str]:
         """Yield the lines of earlier sessions, newest first."""
         try:
-            lines = self._file.read_bytes().split(b"\n")
+            lines = _tail(self._file).split(b"\n")
         except OSError:
             return
         if len(lines) > _MOST_LINES:
@@ -74,7 +76,7 @@ class ProjectHistory(History):
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            descriptor = os.open(self._file, _ADD, 0o600)
             with open(descriptor, "ab") as file:
                 file.write(json.dumps(string).encode() + b"\n")
         except OSError:
@@ -89,3 +91,10 @@ class ProjectHistory(History):
             fresh.replace(self._file)
         except OSError:
             return
+
+
+def _tail(path: Path) -> bytes:
+    """Return the end of a file; nothing of a pipe, which would never end. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_BYTES))
+        return file.read()

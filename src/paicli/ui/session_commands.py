@@ -18,7 +18,6 @@ from paicli.text import one_line
 from paicli.ui.commands import Command, Setting
 from paicli.ui.statusbar import amount
 
-_SHOWN_SESSIONS = 20
 _BAR_CELLS = 30
 
 
@@ -70,7 +69,7 @@ class SessionCommands:
         )
 
     def _ids(self, _actions: object) -> list[str]:
-        return [summary.id for summary in self._store.summaries()[:_SHOWN_SESSIONS]]
+        return [summary.id for summary in self._store.summaries()]
 
     async def _sessions(self, at: Setting, _argument: str) -> None:
         sessions = self._store.summaries()
@@ -80,7 +79,7 @@ class SessionCommands:
         columns = tuple(
             t(f"session.column_{name}") for name in ("id", "age", "size", "model", "title")
         )
-        rows = tuple(self._row(summary) for summary in sessions[:_SHOWN_SESSIONS])
+        rows = tuple(self._row(summary) for summary in sessions)
         at.screen.say(Table(columns, rows))
 
     def _row(self, summary: Summary) -> tuple[str, ...]:
@@ -96,7 +95,7 @@ class SessionCommands:
 
     async def _resume(self, at: Setting, argument: str) -> None:
         wanted = argument or next(
-            (s.id for s in self._store.summaries() if s.id != self._current().id), ""
+            (s.id for s in self._store.summaries(2) if s.id != self._current().id), ""
         )
         if wanted == self._current().id:
             at.screen.say(Note(t("session.already_open")))
@@ -107,6 +106,8 @@ class SessionCommands:
             at.screen.say(Note(str(error), "error"))
             return
         self._open(at, session, t("session.resumed", id=session.id))
+        if session.skipped:
+            at.screen.say(Note(t("session.skipped", count=session.skipped), "warning"))
 
     async def _fork(self, at: Setting, _argument: str) -> None:
         model = self._agent.client.profile.model
