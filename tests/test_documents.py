@@ -115,9 +115,26 @@ def placeholders(text):
 
 def test_both_languages_have_the_same_keys_and_placeholders():
     languages = [i18n.load(language) for language in i18n.LANGUAGES]
-    shapes = [{key: placeholders(text) for key, text in texts.items()} for texts in languages]
+    shapes = [
+        {key: placeholders(text.split("||")[0]) for key, text in texts.items()}
+        for texts in languages
+    ]
     for shape in shapes[1:]:
         assert shape == shapes[0]
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_texts_for_one_and_for_many_say_the_same(language):
+    for key, text in i18n.load(language).items():
+        one, *many = text.split("||")
+        assert len(many) < 2, key
+        assert all(placeholders(other) == placeholders(one) != [] for other in many), key
+
+
+def test_one_is_told_apart_from_many():
+    assert i18n.t("tool.files", n=1) == "1 file"
+    assert [i18n.t("tool.files", n=n) for n in (0, 2)] == ["0 files", "2 files"]
+    assert i18n.t("session.size", kilobytes=9, messages=1) == "1 message, 9 kB"
 
 
 @pytest.mark.parametrize("language", i18n.LANGUAGES)

@@ -40,10 +40,20 @@ def language() -> str:
 
 
 def t(key: str, **values: object) -> str:
-    """Return the text of `key` (`section.name`) in the language in use, with `{name}`s filled in."""
+    """Return the text of `key` (`section.name`) in the language in use, with `{name}`s filled in.
+
+    Of `one text||another` the first is for the number one, the second for all others; the first
+    `{name}` in it says which number.
+    """
     section, _, name = key.partition(".")
     text = _section(_language, section)[name]
-    return text.format_map(values) if values else text
+    if not values:
+        return text
+    one, divided, many = text.partition("||")
+    if divided:
+        number = values[text[text.index("{") + 1 : text.index("}")]]
+        text = one if number == 1 else many
+    return text.format_map(values)
 
 
 def load(language: str) -> dict[str, str]:

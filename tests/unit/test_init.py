@@ -21,7 +21,7 @@ def test_a_python_project(tmp_path):
         "`make test`",
         "python -m pytest",
         "A Python project, `thing`: Does it",
-        "`src/`: 1 files",
+        "`src/`: 1 file",
     ):
         assert line in text
     assert "node_modules" not in text

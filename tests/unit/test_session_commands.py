@@ -89,6 +89,14 @@ async def test_sessions_lists_the_open_one_with_its_first_message(desk):
     ]
 
 
+async def test_what_is_too_long_for_a_line_ends_in_dots(desk):
+    desk.talk("word " * 40)
+    (table,) = await desk.run("sessions")
+    assert table.rows[0][-1].endswith("word…")
+    (note,) = await desk.run("rewind")
+    assert "word…»" in note.text
+
+
 async def test_fork_leaves_the_other_session_as_it_was(desk):
     desk.talk("one")
     first = desk.session.id

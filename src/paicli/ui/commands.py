@@ -128,7 +128,7 @@ async def _help(at: Setting, _argument: str) -> None:
     )
     keys = tuple(
         (t(f"command.key_{name}"), t(f"command.key_{name}_does"))
-        for name in ("send", "newline", "mode", "cancel", "unfold", "file", "leave")
+        for name in ("send", "newline", "mode", "cancel", "unfold", "file", "own", "leave")
     )
     at.screen.say(
         Table(("", ""), rows),

@@ -14,7 +14,7 @@ class FirstScreen:
 
     `root` is the project folder, `home` PaiCLI's own. `editing` is `emacs` or `vi`; `notify` is `off`,
     `bell` or `desktop`; `lines_only` means no live region, for screen readers. `theme` is one of
-    `paicli.ui.theme.THEMES` or `auto`.
+    `paicli.ui.theme.THEMES`.
     """
 
     root: Path

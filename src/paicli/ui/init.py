@@ -145,7 +145,8 @@ def _folders(root: Path) -> list[str]:
         if not name.startswith(".") and name not in _SKIPPED:
             count = sum(1 for _ in _files(root / name))
             if count:
-                found.append(f"`{name}/`: {count}{'+' if count == _MOST_COUNTED else ''} files")
+                more = "+" if count == _MOST_COUNTED else ""
+                found.append(f"`{name}/`: {count}{more} file{'' if count == 1 else 's'}")
     return found
 
 

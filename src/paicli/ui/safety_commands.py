@@ -8,7 +8,7 @@ from paicli.policy.audit import Audit
 from paicli.policy.permissions import Permissions
 from paicli.policy.sandbox import CommandSandbox
 from paicli.policy.trust import Trust
-from paicli.text import one_line
+from paicli.text import cut, one_line
 from paicli.tools.processes import Processes
 from paicli.ui.commands import Command, Setting
 
@@ -94,8 +94,8 @@ class SafetyCommands:
                 entry.outcome,
                 entry.approver,
                 one_line(entry.tool),
-                one_line(entry.arguments)[:80],
-                one_line(entry.reason)[:80],
+                cut(one_line(entry.arguments), 80),
+                cut(one_line(entry.reason), 80),
             )
             for entry in entries
         )

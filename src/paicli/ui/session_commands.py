@@ -14,7 +14,7 @@ from paicli.errors import PaiCliError
 from paicli.i18n import t
 from paicli.session.export import as_markdown
 from paicli.session.store import Session, SessionStore, Summary
-from paicli.text import one_line
+from paicli.text import cut, one_line
 from paicli.ui.commands import Command, Setting
 from paicli.ui.statusbar import amount
 
@@ -125,7 +125,7 @@ class SessionCommands:
         except ValueError:
             at.screen.say(Note(t("session.rewind_range"), "error"))
             return
-        first = one_line(text.strip().split("\n")[0])[:80]
+        first = cut(one_line(text.strip().split("\n")[0]), 80)
         at.screen.say(Note(t("session.rewound", text=first)))
         session = self._current()
         await self._offer_files(at, session.id, session.conversation.typed())

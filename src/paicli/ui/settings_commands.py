@@ -91,8 +91,8 @@ class SettingsCommands:
         if not word:
             at.screen.say(Note(t("settings.theme_is", name=self._load().settings.theme)))
             return
-        if word not in (*THEMES, "auto"):
-            names = ", ".join((*THEMES, "auto"))
+        if word not in THEMES:
+            names = ", ".join(THEMES)
             at.screen.say(
                 Note(t("settings.theme_unknown", word=one_line(word), names=names), "error")
             )

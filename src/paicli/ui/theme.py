@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-THEMES = ("dark", "light", "none")
+THEMES = ("auto", "dark", "light", "none")
 
 _LIGHT_BACKGROUNDS = ("7", "15")
 _SEQUENCE = re.compile(r"\x1b\[([\d;]*)m")

@@ -94,7 +94,8 @@ class UndoCommands:
     async def _diff(self, at: Setting, argument: str) -> None:
         number = number_of("diff", argument) if argument else None
         diffs = await asyncio.to_thread(self._files.diffs, number)
-        at.screen.say(*diffs)
+        for diff in diffs:
+            at.screen.say(Note(f"{one_line(diff.path)} · +{diff.added} −{diff.removed}"), diff)
         if not diffs:
             at.screen.say(Note(t("undo.no_entries")))
 
