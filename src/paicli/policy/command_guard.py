@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ _DOWNLOADING = frozenset({
     "curl", "wget", "wget2", "fetch", "aria2c", "http", "https", "xh", "xhs", "curlie", "lynx", "w3m",
     "nc", "ncat", "netcat", "socat", "telnet", "ftp", "tftp", "lwp-download", "GET",
 })  # fmt: skip
+_SAVE_FLAGS = frozenset({"-o", "-O", "--output", "--output-document"})
 _INTERPRETING = frozenset({"python", "perl", "ruby", "node", "php", "lua", "deno", "bun"})
 _SOURCING = frozenset({".", "source"})
 _CODE_FLAGS = frozenset({"-c", "-e", "-E", "-r", "-p", "--eval", "--print"})
@@ -235,6 +237,15 @@ def _every_operand(command: Effective, _: _Directories) -> str | None:
     return None
 
 
+def _kill(command: Effective, _: _Directories) -> str | None:
+    words = [word.text for word in command.arguments]
+    if words[:1] and words[0] in ("-s", "-n", "--signal"):
+        words = words[2:]
+    elif len(words) > 1 and words[0].startswith("-"):
+        words = words[1:]
+    return "it ends every process that the person runs" if "-1" in words else None
+
+
 _RULES: dict[str, Callable[[Effective, _Directories], str | None]] = {
     "rm": _rm,
     "grm": _rm,
@@ -246,6 +257,8 @@ _RULES: dict[str, Callable[[Effective, _Directories], str | None]] = {
     "dcfldd": _dd,
     "find": _find,
     "mv": _mv,
+    "kill": _kill,
+    "killall5": lambda _command, _directories: "it ends every process that the person runs",
     **dict.fromkeys(_WRITING_LAST, _last_operand),
     **dict.fromkeys(_WRITING_ALL, _every_operand),
     **dict.fromkeys(_PARTITIONING, _partitions),
@@ -270,7 +283,14 @@ def _runs_download(found: Effects) -> str | None:
             spans.append((command.unit, command.simple.start, command.simple.end))
             for place in command.simple.place.outwards() if command.simple.place else ():
                 first[place.pipeline] = min(place.stage, first.get(place.pipeline, place.stage))
+    saved: set[str] = set()
     for command in found.commands:
+        programs = [word for word in _program_words(command) if word is not command.words[0]]
+        programs += [command.words[0]] if "/" in command.words[0].text else []
+        if any(posixpath.normpath(word.text) in saved for word in programs):
+            return reason
+        if command.name in _DOWNLOADING:
+            saved.update(posixpath.normpath(name) for name in _saved_by(command) if name)
         if _reads_program(command) and any(
             place.stage > first.get(place.pipeline, place.stage)
             for place in (command.simple.place.outwards() if command.simple.place else ())
@@ -280,6 +300,19 @@ def _runs_download(found: Effects) -> str | None:
             if DOWNLOADED in word.text or _holds(word, command.unit, spans):
                 return reason
     return None
+
+
+def _saved_by(command: Effective) -> Iterator[str]:
+    """Yield the files that a download is written to."""
+    for at, word in enumerate(command.arguments):
+        if word.text in _SAVE_FLAGS and at + 1 < len(command.arguments):
+            yield command.arguments[at + 1].text
+        yield word.text.partition("=")[2]
+        if "://" in word.text:  # what wget and `curl -O` call it
+            yield posixpath.basename(word.text.partition("?")[0])
+    for redirect in command.simple.redirects:
+        if ">" in redirect.operator:
+            yield redirect.target.text
 
 
 def _reads_program(command: Effective) -> bool:

@@ -38,6 +38,7 @@ _BEFORE_KEYWORD = re.compile(
     rb"(?<![^\s;&|({!])(?:!|time(?:[ \t]+-p)?)[ \t]+(?=(?:[{!]|if|case|for|while|until|select|time|function|\[\[)\s|\w+[ \t]*\(\))"
 )
 _FROM_NETWORK = re.compile(r"(?:\$\(|`)\s*(?:curl|wget)\b")
+_BRACED_PROGRAM = re.compile(rb"(?<![^\s;&|(!`])\{(?=[^\s{}]*,)")
 _TWO_BRACKETS = re.compile(rb"(?<!\$)\(\(")
 
 
@@ -122,7 +123,8 @@ def parse(
     tree = _parser().parse(source)
     if tree.root_node.has_error:
         # `((` may be two subshells; only what follows tells, and the parser takes it for arithmetic.
-        spaced = _TWO_BRACKETS.sub(b"( (", source)
+        # And it takes `{a,b}` in a program's place for a group; quotes of nothing before it tell otherwise.
+        spaced = _BRACED_PROGRAM.sub(b"''{", _TWO_BRACKETS.sub(b"( (", source))
         again = _parser().parse(spaced)
         if again.root_node.has_error:
             parsed.whole = False
