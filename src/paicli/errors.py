@@ -31,7 +31,15 @@ class PolicyDenied(PaiCliError):
 
 
 class ToolFailed(PaiCliError):
-    """A tool could not do what was asked; the message is for the model."""
+    """A tool could not do what was asked; the message is for the model.
+
+    `reason` says to the person in a word what it was: `missing`, `arguments`, `unknown_tool`,
+    `changed`, or nothing.
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class EditError(PaiCliError):

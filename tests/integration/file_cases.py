@@ -30,7 +30,8 @@ class Tools:
         try:
             output = await tool.run(parameters, lambda _text: None)
         except PaiCliError as error:
-            return Outcome(False, str(error), getattr(error, "reason", type(error).__name__))
+            reason = error.reason if isinstance(error, EditError) else type(error).__name__
+            return Outcome(False, str(error), reason)
         return Outcome(output.ok, output.text, None, output)
 
     def do(self, name, /, **arguments):

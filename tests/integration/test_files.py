@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from paicli.errors import EditError, PolicyDenied
 from paicli.i18n import t, use
 from tests.integration.file_cases import Tools
 
@@ -340,8 +341,10 @@ def test_a_preview_shows_the_change_and_makes_none(tools, root):
     change = tools.preview("edit_file", path="f", old_text="a", new_text="b")
     assert (change.added, change.removed) == (1, 1)
     assert tools.preview("write_file", path="g/h", content="x\n").added == 1
-    assert tools.preview("edit_file", path="f", old_text="nope", new_text="b") is None
-    assert tools.preview("write_file", path="../x", content="x") is None
+    with pytest.raises(EditError, match="old_text is not in the file"):
+        tools.preview("edit_file", path="f", old_text="nope", new_text="b")
+    with pytest.raises(PolicyDenied):
+        tools.preview("write_file", path="../x", content="x")
     assert (root / "f").read_text() == "a\n"
     assert names(root) == ["f"]
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.integration.program import KEY, Program
-from tests.model_server import ModelServer, say
+from tests.model_server import ModelServer, ask, call, say
 
 
 @pytest.fixture
@@ -134,3 +134,23 @@ def test_the_context_is_counted_even_before_a_new_request(paicli):
     used = [re.search(r"Context +(\S+) / ", out)[1] for out in (before, after)]
     assert used[0] == "0"
     assert used[1].endswith("k")
+
+
+def test_decisions_are_told_in_the_persons_words(paicli):
+    calls = ask(
+        call("write_file", content="x", path="../out"),
+        call("execute_command", command="touch made"),
+        call("write_file", content="y" * 2000, path="in.txt"),
+        call("execute_command", command="echo " + "z" * 2000),
+    )
+    with ModelServer([calls, say("done")]) as server:
+        paicli.run("-p", "go", server=server)
+    lines = paicli.run("-p", "/audit", env={"PAICLI_LANG": "zh"}).out.splitlines()
+    rows = [re.sub(r"^\d\d:\d\d:\d\d +", "", line) for line in lines if line[:2].isdecimal()]
+    assert [row.split()[:4] for row in rows] == [
+        ["拒绝", "安全规则", "写入", "../out"],
+        ["允许", "模型审查", "运行", "touch"],
+        ["允许", "–", "写入", '{"content":'],
+        ["允许", "只读", "运行", "echo"],
+    ]
+    assert "../out is outside the project folder" in "\n".join(lines)

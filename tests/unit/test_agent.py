@@ -20,7 +20,7 @@ from paicli.agent.events import (
 )
 from paicli.agent.extension import Extension
 from paicli.config import Settings
-from paicli.errors import ModelRefused, ModelUnreachable, PolicyDenied, ToolFailed
+from paicli.errors import EditError, ModelRefused, ModelUnreachable, PolicyDenied, ToolFailed
 from paicli.llm.deltas import TextDelta
 from paicli.llm.messages import ChatResponse, Message, ToolCall, Usage
 from paicli.policy.approval import Verdict
@@ -282,6 +282,29 @@ async def test_a_guard_refuses_before_anybody_is_asked():
     assert (await agent.run("go")).refused == 1
     assert approval.asked == []
     assert approval.refused == ("cut", '{"what": "b"}')
+
+
+@pytest.mark.parametrize(
+    ("mode", "why_ask", "asked"),
+    [(Mode.ASK, None, 0), (Mode.ASK, "a key", 1), (Mode.AUTO, None, 1), (Mode.AUTO, "a key", 1)],
+)
+async def test_nobody_is_asked_about_what_cannot_be_done(mode, why_ask, asked):
+    def preview(_parameters):
+        raise EditError("no such text", "not_found")
+
+    async def fails(parameters, _tell):
+        preview(parameters)
+
+    client = Scripted(asks(("change", {"what": "f"})), says("I see."))
+    approval = Says()
+    approval.mode = mode
+    change = tool("change", Effect.WRITE, fails, preview=preview, asks=lambda _: why_ask)
+    agent, events = agent_with(client, change, approval=approval)
+    await agent.run("go")
+    assert len(approval.asked) == asked
+    result = next(event.result for event in events if isinstance(event, ToolFinished))
+    assert (result.ok, result.refused, result.summary) == (False, False, "text not found")
+    assert "no such text" in history(agent)[2][1]
 
 
 async def test_an_edited_call_goes_through_the_guards_again():

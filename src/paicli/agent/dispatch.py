@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from paicli.agent.events import Emit, ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from paicli.agent.hooks import Hooks
 from paicli.display import Note
+from paicli.errors import PaiCliError
 from paicli.llm.messages import ToolCall
 from paicli.policy.approval import Approval, ReviewRequest
 from paicli.policy.modes import Effect, Mode
@@ -121,14 +122,22 @@ class Dispatcher:
         must_ask = prepared.must_ask
         if prepared.effect is Effect.READ and must_ask is None:
             return prepared
-        a_person_looks = must_ask is not None or self._approval.mode is Mode.ASK
+        preview = None
+        if must_ask is not None or self._approval.mode is Mode.ASK:
+            try:
+                preview = prepared.preview()
+            except PaiCliError as error:
+                # What cannot be carried out needs no asking; but a failure may quote the file, and
+                # what must be asked about is not to be read that way.
+                if must_ask is None:
+                    return self._registry.without_success(prepared.call, error)
         request = ReviewRequest(
             tool=prepared.tool.name,
             effect=prepared.effect,
             arguments=prepared.arguments,
             subject=prepared.subject,
             user_request=user_request,
-            preview=prepared.preview() if a_person_looks else None,
+            preview=preview,
         )
         verdict = await self._approval.decide(request, must_ask)
         if not verdict.allowed:

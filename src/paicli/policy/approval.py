@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from typing import Protocol
@@ -111,7 +112,7 @@ class Approval:
     def note_refusal(self, tool: str, arguments: str, reason: str) -> None:
         """Put into the audit log that a guard refused a call, which therefore nobody decided about."""
         self.audit.record(
-            tool, {"arguments": arguments}, outcome="deny", reason=reason, approver="policy"
+            tool, _as_object(arguments), outcome="deny", reason=reason, approver="policy"
         )
 
     async def _judge(self, request: ReviewRequest, must_ask: str | None) -> Verdict:
@@ -158,3 +159,12 @@ class Approval:
             return await self._ask_person(request, verdict.reason)
         reason = f"The automatic review did not allow this: {verdict.reason} {_ADVICE}"
         return replace(verdict, reason=reason)
+
+
+def _as_object(arguments: str) -> dict[str, object]:
+    """Return a call's arguments by name; under one name what is no JSON object."""
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {"arguments": arguments}

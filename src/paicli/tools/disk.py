@@ -72,7 +72,7 @@ class Disk:
                     path, file.read(MAX_READ_BYTES + 1), _version(os.fstat(descriptor))
                 )
         except FileNotFoundError:
-            raise ToolFailed(f"{name} does not exist.{self._similar(path)}") from None
+            raise ToolFailed(f"{name} does not exist.{self._similar(path)}", "missing") from None
         except OSError as error:
             raise ToolFailed(f"{name} cannot be read: {_reason(error)}.") from None
 
@@ -128,13 +128,14 @@ class Disk:
         except FileNotFoundError:
             if was is None:
                 return None
-            raise ToolFailed(f"{self.guard.name(path)} was removed meanwhile.") from None
+            raise ToolFailed(f"{self.guard.name(path)} was removed meanwhile.", "changed") from None
         descriptor = self.guard.open_file(path, os.O_WRONLY)
         if was is None or _version(os.fstat(descriptor)) != was.version:
             os.close(descriptor)
             raise ToolFailed(
                 f"{self.guard.name(path)} was changed by somebody else at this very moment. "
-                "Nothing was written. Read it again."
+                "Nothing was written. Read it again.",
+                "changed",
             )
         return descriptor
 

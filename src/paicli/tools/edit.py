@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
@@ -11,7 +10,7 @@ from threading import Event
 from pydantic import Field
 
 from paicli.display import Diff
-from paicli.errors import EditError, PaiCliError, PolicyDenied, ToolFailed
+from paicli.errors import EditError, PolicyDenied, ToolFailed
 from paicli.i18n import t
 from paicli.policy.modes import Effect
 from paicli.policy.sensitive import why_ask
@@ -71,7 +70,8 @@ def write_file_tool(disk: Disk) -> Tool[WriteFile]:
                 raise ToolFailed(
                     f"{disk.guard.name(path)} was changed on disk since you last read it, not by "
                     "you. Nothing was written. Read it again; if it shall be replaced all the "
-                    "same, call write_file again."
+                    "same, call write_file again.",
+                    "changed",
                 )
             return _carry_out(disk, plan, stop)
 
@@ -81,8 +81,8 @@ def write_file_tool(disk: Disk) -> Tool[WriteFile]:
         run=run,
         effect=Effect.WRITE,
         subject=lambda parameters: parameters.path,
-        preview=lambda parameters: _preview(
-            disk, lambda: _plan_write(disk, _target(disk, parameters.path), parameters.content)
+        preview=lambda parameters: _diff(
+            disk, _plan_write(disk, _target(disk, parameters.path), parameters.content)
         ),
         guard=lambda parameters: _refusal(disk, parameters.path, parameters),
         asks=lambda parameters: why_ask(disk.guard, parameters.path),
@@ -106,8 +106,8 @@ def edit_file_tool(disk: Disk) -> Tool[EditFile]:
         run=run,
         effect=Effect.WRITE,
         subject=lambda parameters: parameters.path,
-        preview=lambda parameters: _preview(
-            disk, lambda: _plan_edit(disk, _target(disk, parameters.path), parameters)
+        preview=lambda parameters: _diff(
+            disk, _plan_edit(disk, _target(disk, parameters.path), parameters)
         ),
         guard=lambda parameters: _refusal(disk, parameters.path),
         asks=lambda parameters: why_ask(disk.guard, parameters.path),
@@ -145,14 +145,6 @@ def _refusal(disk: Disk, path: str, written: WriteFile | None = None) -> str | N
     except ToolFailed:
         return None  # told when it runs: not a matter of policy
     return None
-
-
-def _preview(disk: Disk, plan: Callable[[], _Plan]) -> Diff | None:
-    try:
-        planned = plan()
-    except PaiCliError:
-        return None  # running it will say why
-    return _diff(disk, planned)
 
 
 def _diff(disk: Disk, plan: _Plan) -> Diff:

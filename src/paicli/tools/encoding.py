@@ -43,6 +43,9 @@ _SINGLE_BYTE = ["cp1253", "iso8859_7", "cp1255", "cp1256", "cp1250", "cp1252"]
 class BinaryFile(ToolFailed):
     """The bytes are not text in any encoding that gives the same bytes back."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "binary")
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:

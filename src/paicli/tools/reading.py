@@ -152,7 +152,9 @@ def list_dir_tool(disk: Disk) -> Tool[ListDir]:
             with disk.guard.directory(path) as directory, os.scandir(directory) as found:
                 names = sorted((os.fsencode(entry.name), _line(entry)) for entry in found)
         except FileNotFoundError:
-            raise ToolFailed(f"{shown} does not exist. List the folder above it.") from None
+            raise ToolFailed(
+                f"{shown} does not exist. List the folder above it.", "missing"
+            ) from None
         except OSError as error:
             raise ToolFailed(f"{shown} cannot be listed: {error.strerror}.") from None
         summary = t("tool.entries", n=len(names))

@@ -48,11 +48,8 @@ class Prepared:
         return self.tool.asks(self.parameters) if self.tool.asks else None
 
     def preview(self) -> Display | None:
-        """Return what a person is shown before they approve, or None."""
-        try:
-            return self.tool.preview(self.parameters) if self.tool.preview else None
-        except PaiCliError:
-            return None  # running the tool will say it better
+        """Return what a person is shown before they approve, or None. Raises what running it would."""
+        return self.tool.preview(self.parameters) if self.tool.preview else None
 
 
 class ToolRegistry:
@@ -103,10 +100,8 @@ class ToolRegistry:
             prepared = self._prepare(call)
             if prepared.tool.guard and (reason := prepared.tool.guard(prepared.parameters)):
                 raise PolicyDenied(reason)
-        except PolicyDenied as denied:
-            return self.refused(call, str(denied))
         except PaiCliError as error:
-            return self.failed(call, str(error))
+            return self.without_success(call, error)
         return prepared
 
     def _prepare(self, call: ToolCall) -> Prepared:
@@ -115,7 +110,7 @@ class ToolRegistry:
         tool = self._tools.get(call.name)
         if tool is None:
             names = ", ".join(self._tools)
-            raise ToolFailed(f"Unknown tool: {call.name}. The tools are: {names}.")
+            raise ToolFailed(f"Unknown tool: {call.name}. The tools are: {names}.", "unknown_tool")
         from paicli.tools.schema import validated
 
         arguments = _cleaned(json.loads(call.arguments))
@@ -131,10 +126,8 @@ class ToolRegistry:
         call = prepared.call
         try:
             output: ToolOutput = await prepared.tool.run(prepared.parameters, tell)
-        except PolicyDenied as denied:
-            return self.refused(call, str(denied))
-        except (ToolFailed, EditError) as error:
-            return self.failed(call, str(error), time.monotonic() - started)
+        except (PolicyDenied, ToolFailed, EditError) as error:
+            return self.without_success(call, error, time.monotonic() - started)
         except OSError as error:
             reason = error.strerror or str(error)
             return self.failed(call, f"{call.name} failed: {reason}.", time.monotonic() - started)
@@ -156,10 +149,22 @@ class ToolRegistry:
             seconds=time.monotonic() - started,
         )
 
-    def failed(self, call: ToolCall, message: str, seconds: float = 0.0) -> ToolResult:
-        """Return the result of a call that could not be carried out."""
+    def without_success(
+        self, call: ToolCall, error: PaiCliError, seconds: float = 0.0
+    ) -> ToolResult:
+        """Return the result of a call that ended in `error`."""
+        if isinstance(error, PolicyDenied):
+            return self.refused(call, str(error))
+        reason = error.reason if isinstance(error, ToolFailed | EditError) else ""
+        return self.failed(call, str(error), seconds, reason)
+
+    def failed(
+        self, call: ToolCall, message: str, seconds: float = 0.0, reason: str = ""
+    ) -> ToolResult:
+        """Return the result of a call that could not be carried out; `reason` is its class, if it has one."""
+        summary = t(f"tool.failed_{reason}") if reason else t("tool.failed")
         return replace(
-            _without_success(call, f"Error: {message}", t("tool.failed")),
+            _without_success(call, f"Error: {message}", summary),
             display=Note(message, "error"),
             seconds=seconds,
         )

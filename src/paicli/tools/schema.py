@@ -72,7 +72,7 @@ def validated(tool: Tool[Any], arguments: dict[str, Any]) -> Parameters:
             f"{name} (required)" if field.is_required() else name for name, field in fields.items()
         )
         raise ToolFailed(
-            f"Invalid arguments for {tool.name}: {problems}. Parameters: {expected}."
+            f"Invalid arguments for {tool.name}: {problems}. Parameters: {expected}.", "arguments"
         ) from None
     return checked
 

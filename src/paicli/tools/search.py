@@ -81,7 +81,7 @@ def glob_files_tool(disk: Disk) -> Tool[GlobFiles]:
                         notes.append(f"stopped after {SECONDS:.0f} seconds")
                         break
         except FileNotFoundError:
-            raise ToolFailed(f"{parameters.path} does not exist.") from None
+            raise ToolFailed(f"{parameters.path} does not exist.", "missing") from None
         return _listed(parameters.pattern, hits[:limit], notes)
 
     return Tool(
@@ -130,7 +130,10 @@ def _query(disk: Disk, parameters: GrepCode) -> Query:
     start = disk.guard.resolve(parameters.path or ".")
     if not start.is_dir() and not start.is_file():
         kind = "is not a regular file" if start.exists() else "does not exist"
-        raise ToolFailed(f"{parameters.path} {kind}. Give a folder or a file of the project.")
+        raise ToolFailed(
+            f"{parameters.path} {kind}. Give a folder or a file of the project.",
+            "" if start.exists() else "missing",
+        )
     if not parameters.pattern or "\0" in parameters.pattern:
         raise ToolFailed("The pattern is empty or holds a NUL character. Give a text to look for.")
     if "\n" in parameters.pattern or (

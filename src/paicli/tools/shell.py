@@ -17,6 +17,7 @@ from pydantic import Field
 
 from paicli.config import Settings
 from paicli.errors import PaiCliError, PolicyDenied, ToolFailed
+from paicli.i18n import t
 from paicli.policy.command_guard import CommandGuard
 from paicli.policy.modes import Effect
 from paicli.policy.path_guard import PathGuard
@@ -268,17 +269,17 @@ def _why_not_started(error: OSError, command: str) -> str:
 def _report(ending: _Ending, text: str, timeout: float) -> ToolOutput:
     took = f"{ending.seconds:.1f} s"
     if ending.status is None:
-        summary = f"timeout {timeout:g} s"
+        summary = t("tool.timed_out", seconds=f"{timeout:g}")
         head = (
             f"Timed out after {timeout:g} s; it and everything it started were ended "
             f"({_count(ending.ended)}). Raise timeout_seconds, or start it with & if it should go on."
         )
     elif ending.status < 0:
         name = _signal_name(-ending.status)
-        summary = name
+        summary = t("tool.ended_by", signal=name, seconds=f"{ending.seconds:.1f}")
         head = f"Ended by signal {name} after {took}."
     else:
-        summary = f"exit {ending.status}"
+        summary = t("tool.exit", status=ending.status, seconds=f"{ending.seconds:.1f}")
         head = f"Exit code: {ending.status} ({took})"
     lines = [head]
     if ending.background:
@@ -286,7 +287,7 @@ def _report(ending: _Ending, text: str, timeout: float) -> ToolOutput:
             f"Still running in the background: {_count(ending.background)}, until this session ends."
         )
     lines.append(text if text.strip() else "(no output)")
-    return ToolOutput("\n".join(lines), ok=ending.status == 0, summary=f"{summary} · {took}")
+    return ToolOutput("\n".join(lines), ok=ending.status == 0, summary=summary)
 
 
 def _count(number: int) -> str:

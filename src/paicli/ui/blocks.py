@@ -18,7 +18,7 @@ from rich.theme import Theme
 from paicli.agent.plan_progress import Status
 from paicli.agent.plan_report import heading, task_lines
 from paicli.display import Choice, Code, Diff, Note, Table
-from paicli.i18n import language, load, t
+from paicli.i18n import t
 from paicli.policy.modes import Effect
 from paicli.text import cut, one_line, visible, wrapped
 from paicli.text import width as cells
@@ -36,6 +36,7 @@ from paicli.ui.shown import (
     Unfolded,
     Worked,
 )
+from paicli.ui.words import tool_word
 
 THEME = Theme(
     {
@@ -148,12 +149,6 @@ def is_shortened(value: Shown, width: int) -> bool:
             return _output(value, width)[1]
         case _:
             return False
-
-
-def tool_word(name: str) -> str:
-    """Return what a tool does in the person's language; its name when it is not one of ours."""
-    key = f"terminal.tool_{name}"
-    return t(key) if key in load(language()) else one_line(name)
 
 
 def _said(text: str) -> RenderableType:

@@ -16,6 +16,7 @@ from paicli.ui.pending import PendingInput
 from paicli.ui.question import Question
 from paicli.ui.render import Renderer
 from paicli.ui.shown import Answer, Shown
+from paicli.ui.words import tool_word
 
 MOST_LINES = 14
 _MOST_QUEUED = 3
@@ -69,8 +70,6 @@ class LiveRegion:
         if reads is not None:
             lines += self._ansi(self._ink.lines(reads, width - 1))
         for tool in list(renderer.tools.values())[:4]:
-            from paicli.ui.blocks import tool_word
-
             word = tool_word(tool.name)
             lines += [[*line] for line in live.tool_lines(width - 1, room, word, tool)]
         lines += [[("class:live.tool", line)] for line in renderer.plan.lines(width - 1)]

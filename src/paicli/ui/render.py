@@ -261,6 +261,8 @@ def _said_by(result: ToolResult) -> str:
     if isinstance(result.display, Note):
         text = result.display.text
         return "" if result.refused and text == REFUSED else text
+    if result.name == "execute_command":
+        return ""  # it ran and printed nothing: its summary says how it ended
     lines = result.content.strip().splitlines()
     if lines and lines[0].startswith("<tool_result"):
         lines = lines[1:]

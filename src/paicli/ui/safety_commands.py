@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from datetime import datetime
+
 from paicli.display import Note, Table
 from paicli.i18n import t
 from paicli.policy.audit import Audit
@@ -11,9 +15,14 @@ from paicli.policy.trust import Trust
 from paicli.text import cut, one_line
 from paicli.tools.processes import Processes
 from paicli.ui.commands import Command, Setting
+from paicli.ui.words import tool_word, word
 
 _AUDIT_ROWS = 10
 _MOST_AUDIT_ROWS = 100
+_AUDIT_CELLS = 100
+_SUBJECTS = ("command", "path", "pattern", "name", "arguments")
+"""Arguments that say what a call is about."""
+_SUBJECT = re.compile(rf'\{{"(?:{"|".join(_SUBJECTS)})": "((?:[^"\\]|\\.)*)')
 
 
 class SafetyCommands:
@@ -90,16 +99,15 @@ class SafetyCommands:
             return
         rows = tuple(
             (
-                entry.timestamp[11:19],
-                entry.outcome,
-                entry.approver,
-                one_line(entry.tool),
-                cut(one_line(entry.arguments), 80),
-                cut(one_line(entry.reason), 80),
+                _local_time(entry.timestamp),
+                word("approval.outcome", entry.outcome),
+                word("approval.by", entry.approver),
+                cut(f"{tool_word(entry.tool)} {one_line(_subject(entry.arguments))}", _AUDIT_CELLS),
+                cut(one_line(entry.reason), _AUDIT_CELLS),
             )
             for entry in entries
         )
-        names = ("time", "outcome", "approver", "tool", "arguments", "why")
+        names = ("time", "outcome", "approver", "act", "why")
         at.screen.say(Table(tuple(t(f"approval.column_{name}") for name in names), rows))
 
     async def _running(self, at: Setting, _argument: str) -> None:
@@ -134,3 +142,23 @@ class SafetyCommands:
             return
         key = "approval.trust_yes" if state.trusted else "approval.trust_no"
         at.screen.say(Note(t(key, names=", ".join(one_line(name) for name in state.covered[:12]))))
+
+
+def _local_time(timestamp: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M:%S}"
+    except ValueError:
+        return one_line(timestamp)
+
+
+def _subject(arguments: str) -> str:
+    """Return what a call was about. The log cuts long arguments: then what stands first says it."""
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        begun = _SUBJECT.match(arguments)
+        return begun[1] if begun else arguments
+    if not isinstance(found, dict):
+        return arguments
+    said = (found[name] for name in _SUBJECTS if isinstance(found.get(name), str))
+    return next(said, arguments)
