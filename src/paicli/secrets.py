@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 _SECRET_ENDINGS = (
     "_API_KEY", "_APIKEY", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_REFRESH_TOKEN", "_TOKEN",
@@ -23,6 +25,10 @@ _PATTERNS = (
     ),
 )
 _MASK = "***"
+_SHORTEST_KEY = 16
+"""A shorter one is the placeholder of a server on this machine, and may be an ordinary word."""
+
+T = TypeVar("T")
 
 _known: set[str] = set()
 
@@ -50,3 +56,26 @@ def redact(text: str) -> str:
     for pattern in _PATTERNS:
         text = pattern.sub(lambda match: match[1] + _MASK, text)
     return text
+
+
+def masked(value: T) -> T:
+    """Return what a person is shown without the keys of this process: texts, and values made of them.
+
+    Only remembered keys go: code is full of what looks like a secret, and is to be shown as it is.
+    """
+    keys = [key for key in _known if len(key) >= _SHORTEST_KEY]
+    return _without(value, sorted(keys, key=len, reverse=True)) if keys else value
+
+
+def _without(value: Any, keys: list[str]) -> Any:
+    if isinstance(value, str):
+        for key in keys:
+            value = value.replace(key, _MASK)
+        return value
+    if isinstance(value, tuple):
+        return tuple(_without(item, keys) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        changed = {name: new for name, old in parts.items() if (new := _without(old, keys)) != old}
+        return replace(value, **changed) if changed else value
+    return value

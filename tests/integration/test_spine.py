@@ -298,3 +298,17 @@ def test_of_a_flood_of_calls_the_first_ones_run_and_the_model_hears_of_the_rest(
     assert [result["role"] for result in results] == ["tool"] * 129
     assert "This call and all calls after it" in results[-1]["content"]
     assert "not run" not in results[-2]["content"]
+
+
+def test_a_key_in_calls_and_results_is_masked_where_it_is_told_and_whole_where_it_works(paicli):
+    paicli.write("a.env", f"KEY={KEY}\n")
+    turns = [
+        ask(call("read_file", path="a.env")),
+        ask(call("edit_file", path="a.env", old_text=f"KEY={KEY}", new_text=f"KEY2={KEY}")),
+        say("done"),
+    ]
+    with ModelServer(turns) as server:  # `paicli.run` looks for the key in all that is printed
+        ended = paicli.run("-p", "rename it", "--output-format", "stream-json", server=server)
+    assert "KEY2=***" in ended.out
+    assert (paicli.project / "a.env").read_text() == f"KEY2={KEY}\n"
+    assert KEY in server.requests[1].messages[-1]["content"]

@@ -18,6 +18,7 @@ from paicli.llm.probes import check_providers, probe
 from tests.integration.wire_client import HELLO, TOOLS, Listener, chat, client_of
 from tests.model_server import (
     DONE,
+    Call,
     ask,
     call,
     chunk,
@@ -259,6 +260,29 @@ async def test_the_wire_log_becomes_a_case(model_server, client_for, tmp_path):
     assert json.loads(lines[0]["request"])["messages"][0]["content"] == "my key is ***"
     assert "503" in lines[1]["error"]
     assert log.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+async def test_the_wire_log_holds_no_key_that_deltas_cut(model_server, client_for, tmp_path, size):
+    log, said = tmp_path / "wire.jsonl", f"é {KEY} and {KEY}!"
+    thought = json.dumps({"command": f"echo {KEY}"})
+    server = model_server(say(said, size=size), ask(Call("run", thought), size=size))
+    client = client_for(server, PAICLI_WIRE_LOG=str(log), LOCAL_API_KEY=KEY)
+    for _ in range(2):
+        await chat(client)
+    texts = []
+    for line in log.read_text().splitlines():
+        body = b"".join(map(base64.b64decode, json.loads(line)["chunks"]))
+        deltas = [
+            json.loads(row[6:])["choices"][0]["delta"]
+            for row in body.decode().splitlines()
+            if row.startswith("data: {") and '"choices": []' not in row
+        ]
+        texts.append("".join(delta.get("content") or "" for delta in deltas))
+        calls = [call for delta in deltas for call in delta.get("tool_calls", ())]
+        texts.append("".join(call["function"]["arguments"] for call in calls))
+    stars = "*" * len(KEY)
+    assert texts == [f"é {stars} and {stars}!", "", "", thought.replace(KEY, stars)]
 
 
 async def test_the_wire_log_leaves_out_the_end_of_a_very_long_reply(

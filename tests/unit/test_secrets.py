@@ -3,6 +3,7 @@
 import pytest
 
 from paicli import secrets
+from paicli.display import Note, Table
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,15 @@ def test_a_remembered_secret_is_masked_wherever_it_stands(monkeypatch):
     secrets.remember(" plain-looking-value ")
     secrets.remember("ab")  # too short to be one: it would mask half of every text
     assert secrets.redact("x plain-looking-value y ab") == "x *** y ab"
+
+
+def test_what_is_shown_has_no_key_in_it_and_all_else_as_it_is(monkeypatch):
+    monkeypatch.setattr(secrets, "_known", set())
+    code = "token = 'abcdefghijklmnop'  # sk-abcdefghijkl"
+    assert secrets.masked(Note(code)) == Note(code)
+    secrets.remember("key-0123456789-abc")
+    secrets.remember("ollama")
+    shown = Table(("a", "key-0123456789-abc"), (("ollama", "x key-0123456789-abc y"),))
+    assert secrets.masked(shown) == Table(("a", "***"), (("ollama", "x *** y"),))
+    assert secrets.masked(Note(code)) == Note(code)
+    assert secrets.masked(None) is None

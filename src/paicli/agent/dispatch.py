@@ -1,7 +1,8 @@
 """From the model's calls to their results: check, review, run, tell.
 
 Neighbouring calls that only read run together, at most four at once. Anything else is a barrier
-and runs alone, in the model's order. Results keep the model's order.
+and runs alone, in the model's order. Results keep the model's order. What is told has no keys in it;
+what the model gets is as it is, or its next edit would miss.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from paicli.errors import PaiCliError
 from paicli.llm.messages import ToolCall
 from paicli.policy.approval import Approval, ReviewRequest
 from paicli.policy.modes import Effect, Mode
+from paicli.secrets import masked
 from paicli.tools.base import ToolResult
 from paicli.tools.registry import Prepared, ToolRegistry
 
@@ -45,14 +47,14 @@ class Dispatcher:
         """
         for call in calls:
             subject = self._registry.subject(call)
-            self._emit(ToolCalled(call.id, call.name, call.arguments, subject))
+            self._emit(masked(ToolCalled(call.id, call.name, call.arguments, subject)))
         results: list[ToolResult] = []
         started: set[str] = set()
 
         def finish(result: ToolResult) -> None:
             results.append(result)
             record(result)
-            self._emit(ToolFinished(result))
+            self._emit(masked(ToolFinished(result)))
 
         try:
             for group in self._groups(calls):
@@ -112,7 +114,7 @@ class Dispatcher:
         started.add(call.id)
         self._emit(ToolStarted(call.id))
         result = await self._registry.run(
-            prepared, lambda text: self._emit(ToolProgress(call.id, text))
+            prepared, lambda text: self._emit(masked(ToolProgress(call.id, text)))
         )
         if changes:
             await self._hooks.after_change()

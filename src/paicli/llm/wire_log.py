@@ -6,6 +6,8 @@ import base64
 import json
 import logging
 import os
+import re
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +15,9 @@ from paicli.secrets import redact
 
 _log = logging.getLogger(__name__)
 _MASK = b"***"
+_DELTA = re.compile(
+    rb'"(content|reasoning_content|reasoning|text|refusal|arguments)"\s*:\s*"((?:[^"\\]|\\.)*)"'
+)
 _ADD = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
 
 
@@ -41,8 +46,12 @@ class WireLog:
     def write(self, url: str, request: bytes, exchange: Exchange) -> None:
         """Add one exchange; a file that cannot be written is told to the log and changes nothing else."""
         chunks = exchange.chunks
-        if self._key and self._key in (whole := b"".join(chunks)):
-            chunks = [whole.replace(self._key, _MASK)]
+        whole = b"".join(chunks)
+        if (
+            self._key
+            and (clean := _without_pieces(whole.replace(self._key, _MASK), self._key)) != whole
+        ):
+            chunks = [clean]
         line = json.dumps(
             {
                 "url": redact(url),
@@ -68,3 +77,20 @@ class WireLog:
 
     def _without_key(self, data: bytes) -> bytes:
         return data.replace(self._key, _MASK) if self._key else data
+
+
+def _without_pieces(answer: bytes, key: bytes) -> bytes:
+    """Return the answer without a key that is cut over several deltas: stars stand for its pieces."""
+    cleaned = bytearray(answer)
+    spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+    for delta in _DELTA.finditer(answer):
+        spans[delta[1]].append(delta.span(2))
+    for pieces in spans.values():
+        text = b"".join(answer[start:end] for start, end in pieces)
+        at = text.find(key)
+        where = [place for start, end in pieces for place in range(start, end)] if at >= 0 else []
+        while at >= 0:
+            for place in where[at : at + len(key)]:
+                cleaned[place] = ord("*")
+            at = text.find(key, at + len(key))
+    return bytes(cleaned)
