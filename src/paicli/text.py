@@ -24,6 +24,7 @@ _UNSAFE = re.compile(
 _JOINER = "\u200d"
 _SELECTOR = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """What chooses the form of the character before it: an emoji's colours, the variant of an ideograph."""
+_WIDE_FORM = "\ufe0f"
 
 
 def clean(text: str) -> str:
@@ -109,12 +110,21 @@ def cut(text: str, cells: int) -> str:
         return ""
     kept: list[str] = []
     used = 0
+    before = ""
     for character in text:
-        used += width(character)
+        used += _cells_behind(before, character)
         if used > cells - 1:
             break
         kept.append(character)
+        before = character
     return "".join(kept) + "…"
+
+
+def _cells_behind(before: str, character: str) -> int:
+    """Return the cells that `character` adds: a selector of an emoji's form widens the one before it."""
+    if character == _WIDE_FORM and before:
+        return width(before + character) - width(before)
+    return width(character)
 
 
 _NOT_FIRST = frozenset("!%),.:;?]}·’”†‡›℃、。〃々〉》」』】〕〗〞…—–ー！％），．：；？］｝～")
@@ -135,7 +145,8 @@ def breaks(line: str, cells: int) -> list[int]:
     start = best = used = size = 0
     before, is_blank = " ", True
     for place, character in enumerate(line):
-        size_before, size = size, 1 if character.isascii() else width(character)
+        size_before = size
+        size = 1 if character.isascii() else _cells_behind(before if place else "", character)
         could_part = before in " |" or size == 2 or size_before == 2  # spares most letters the call
         if could_part and not is_blank and _may_part(before, character):
             best = place
@@ -171,3 +182,17 @@ def wrapped(line: str, cells: int) -> list[str]:
     """Return `line` in pieces of at most `cells` cells, without the blanks at their ends."""
     places = breaks(line, cells)
     return [line[a:b].rstrip(" ") for a, b in zip([0, *places], [*places, len(line)], strict=True)]
+
+
+def wrapped_between(line: str, divider: str, cells: int) -> list[str]:
+    """Return `line` in pieces of at most `cells` cells, parted at dividers, which are left out there.
+
+    What is too long between two dividers is wrapped.
+    """
+    pieces: list[str] = []
+    for part in line.split(divider):
+        if pieces and width(pieces[-1] + divider + part) <= cells:
+            pieces[-1] += divider + part
+        else:
+            pieces += wrapped(part, cells)
+    return pieces

@@ -188,6 +188,27 @@ def test_arrow_up_takes_a_queued_message_back(screen):
     screen.wait_for(lambda: "⏎" not in "\n".join(screen.lines()))
 
 
+def test_a_stop_gives_messages_back_and_tells_of_commands(screen):
+    screen.type("count")
+    screen.wait_for("line number 003")
+    for text in ("my words", "/clear", "!ls"):
+        screen.type(text)
+        screen.wait_for(f"⏎ {text}")
+    screen.send(ESC)
+    screen.wait_for("Not sent: /clear")
+    screen.wait_for("Not sent: !ls")
+    screen.wait_for(f"{PROMPT} my words\nAUTO")
+
+
+def test_a_command_alone_comes_back_to_be_sent(screen):
+    screen.type("count")
+    screen.wait_for("line number 003")
+    screen.type("/clear")
+    screen.wait_for("⏎ /clear")
+    screen.send(ESC)
+    screen.wait_for(f"{PROMPT} /clear\nAUTO")
+
+
 def test_commands_answer_and_are_not_sent(screen):
     screen.type("/modle")
     screen.wait_for("Did you mean /mode")
@@ -387,6 +408,14 @@ class TestLinesAlone:
         assert b"\x1b" not in lines.raw
         lines.send(CTRL_D)
         assert lines.exit_code() == 0
+
+    def test_what_waits_is_told(self, lines):
+        lines.type("count")
+        lines.type("my words")
+        lines.wait_for("Queued, goes out at the next step: my words")
+        lines.type("/model")
+        lines.wait_for("Queued, runs when the task is done: /model")
+        lines.wait_for("You said: my words", 20)
 
     def test_ctrl_c(self, lines):
         lines.type("chunks")
@@ -589,10 +618,10 @@ def test_the_history_is_there_again(tmp_path):
         screen.send("\x1b[A\x1b[A")
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
         screen.send(CTRL_C + "\x12")
-        screen.wait_for("I-search backward:")
+        screen.wait_for("Search backward:")
         screen.send("fir")
-        screen.wait_for("I-search backward: fir")
-        screen.wait_for(f"\n{PROMPT} first words\nI-search")
+        screen.wait_for("Search backward: fir")
+        screen.wait_for(f"\n{PROMPT} first words\nSearch backward")
         screen.send(ENTER)
         screen.wait_for(f"\n{PROMPT} first words\nAUTO")
 

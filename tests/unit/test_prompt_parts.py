@@ -20,7 +20,7 @@ from paicli.ui.approval import PersonReviewer, keys_text
 from paicli.ui.commands import BUILT_IN, CommandTable
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.history import ProjectHistory, history_file
-from paicli.ui.mentions import attached
+from paicli.ui.mentions import attached, mention
 from paicli.ui.pastes import Pastes
 from paicli.ui.pending import PendingInput, Typed
 from paicli.ui.question import QUIET
@@ -122,6 +122,16 @@ def test_the_model_gets_nothing_past_a_command():
     assert queue.take_next() == []
 
 
+def test_what_stands_behind_a_command_waits_with_it():
+    queue = PendingInput()
+    assert not queue.waits_for_the_end()
+    queue.add(Typed("a", "a"))
+    assert not queue.waits_for_the_end()
+    queue.add(Typed("/clear", "/clear", is_command=True))
+    queue.add(Typed("b", "b"))
+    assert queue.waits_for_the_end()
+
+
 class TestMentions:
     def test_a_file_and_a_folder(self, tmp_path):
         (tmp_path / "a.py").write_text("x = '</file>'\n")
@@ -139,6 +149,11 @@ class TestMentions:
     def test_in_the_middle_of_a_sentence(self, tmp_path, text):
         (tmp_path / "说明.md").write_text("内容")
         assert attached(text, tmp_path).endswith('<file path="说明.md">\n内容\n</file>')
+
+    @pytest.mark.parametrize("name", ["a>b", "a b", "a <b> c\\>", "back\\slash", "c:d", "x\\"])
+    def test_a_name_is_found_as_it_is_completed(self, tmp_path, name):
+        (tmp_path / name).write_text("here")
+        assert attached(f"see @{mention(name)}", tmp_path).endswith("\nhere\n</file>")
 
     @pytest.mark.parametrize(
         "text", ["mail a@a.py", "@missing", "@../out", "@/etc/passwd", "@link"]

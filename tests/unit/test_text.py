@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paicli.text import clean, cut, one_line, visible, width
+from paicli.text import clean, cut, one_line, visible, width, wrapped, wrapped_between
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,17 @@ def test_cut_fits(text, cells):
     kept = cut(text, cells)
     assert width(kept) <= cells
     assert kept == text or kept == "" or kept.endswith("…")
+
+
+def test_lines_are_parted_at_their_dividers():
+    keys = "y yes · n no + why · e edit · Enter no"
+    assert wrapped_between(keys, " · ", 80) == [keys]
+    assert wrapped_between(keys, " · ", 20) == ["y yes · n no + why", "e edit · Enter no"]
+    assert wrapped_between(keys, " · ", 9) == ["y yes", "n no +", "why", "e edit", "Enter no"]
+
+
+def test_an_emoji_is_as_wide_as_it_is_drawn():
+    assert width("⚠️") == 2
+    line = "⚠️ " + "字" * 10
+    assert [width(piece) for piece in wrapped(line, 10)] == [9, 10, 4]
+    assert cut("⚠️⚠️⚠️", 5) == "⚠️⚠️…"

@@ -15,7 +15,7 @@ from paicli.i18n import t
 from paicli.text import one_line
 from paicli.ui.actions import Actions
 from paicli.ui.commands import CommandTable
-from paicli.ui.mentions import BEFORE
+from paicli.ui.mentions import BEFORE, mention
 
 _AT = re.compile(BEFORE + r"@(<?)([^\s>]*)\Z")
 _MOST_FILES = 20_000
@@ -116,5 +116,4 @@ class PromptCompleter(Completer):
 
     def _paths(self, typed: str) -> Iterator[Completion]:
         for name in self._files.matching(typed):
-            text = f"<{name}>" if re.search(r"[\s:<]", name) else name
-            yield Completion(text, start_position=-len(typed), display=one_line(name))
+            yield Completion(mention(name), start_position=-len(typed), display=one_line(name))

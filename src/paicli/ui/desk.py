@@ -17,9 +17,10 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding.vi_state import InputMode
 
 from paicli.agent.events import TurnResult
+from paicli.display import Note
 from paicli.git import git_branch
 from paicli.i18n import t
-from paicli.text import clean
+from paicli.text import clean, one_line
 from paicli.ui.asking import Asking, ask_in_thread
 from paicli.ui.completer import PromptCompleter
 from paicli.ui.front import Front
@@ -114,8 +115,16 @@ class Desk:
         self._front.window.idle()
 
     def _give_back(self, waiting: list[Typed]) -> None:
-        """Put messages that were not sent back into the prompt, before what stands there."""
+        """Put messages that were not sent back into the prompt, before what stands there.
+
+        A command among others would become a part of a message: it is only told.
+        """
         buffer = self._front.prompt.message
+        if len(waiting) > 1 or buffer.text:
+            commands = [typed for typed in waiting if typed.is_command]
+            waiting = [typed for typed in waiting if not typed.is_command]
+            for typed in commands:
+                self._turns.say(Note(t("terminal.not_sent", text=one_line(typed.shown)), "warning"))
         text = "\n\n".join([*(message.sent for message in waiting), *filter(None, [buffer.text])])
         buffer.text = text
         buffer.cursor_position = len(text)

@@ -86,7 +86,15 @@ class Lines:
             text = "\n".join([*self._continued, line]).strip()
             self._continued = []
             if text:
-                self._turns.submit(text, text)
+                self._submit(text)
+
+    def _submit(self, text: str) -> None:
+        waiting = self._turns.terminal.pending
+        before = len(waiting)
+        self._turns.submit(text, text)
+        if len(waiting) > before:
+            name = "queued_for_the_end" if waiting.waits_for_the_end() else "queued"
+            self._print(t(f"terminal.{name}", text=one_line(text)))
 
     def _answer(self, dialog: Question[Any], line: str) -> None:
         if line.strip() == _ESC:

@@ -11,7 +11,8 @@ from paicli.text import clean
 
 BEFORE = r"(?:(?<=[\s(\[{，。；：！？、（【《「『\u3400-\u9fff])|^)"
 """What a mention stands behind: nothing that a mail address could be."""
-MENTION = re.compile(BEFORE + r"@(?:<([^>\n]+)>|([^\s:<>]+))")
+MENTION = re.compile(BEFORE + r"@(?:<((?:\\[\\>]|\\(?![\\>])|[^\\>\n])+)>|([^\s:<>]+))")
+_NEEDS_BRACKETS = re.compile(r"[\s:<>]")
 _MOST_BYTES = 120_000
 _MOST_NAMES = 80
 _PUNCTUATION = ".,;!?)]}，。；！？）】、"
@@ -19,11 +20,18 @@ _SENTENCE = re.compile("[，。；：！？）】》」』、]")
 """Where a Chinese sentence goes on, without a blank."""
 
 
+def mention(name: str) -> str:
+    """Return what stands behind the @ to mention `name`."""
+    if _NEEDS_BRACKETS.search(name) is None:
+        return name
+    return "<" + re.sub(r"[\\>]", r"\\\g<0>", name) + ">"
+
+
 def attached(text: str, root: Path) -> str:
     """Return `text` as the model gets it: as it was typed, and behind it what it mentions."""
     parts = {}
     for match in MENTION.finditer(text):
-        path = _find(match[1] or match[2], root)
+        path = _find(re.sub(r"\\([\\>])", r"\1", match[1]) if match[1] else match[2], root)
         if path is not None and path not in parts:
             parts[path] = _part(path, root)
     return "\n\n".join([text, *filter(None, parts.values())])

@@ -37,9 +37,9 @@ class PendingInput:
         """Return the waiting messages as they were typed, oldest first."""
         return tuple(message.shown for message in self._waiting)
 
-    def ends_in_command(self) -> bool:
-        """Tell whether the newest message is a command."""
-        return bool(self._waiting) and self._waiting[-1].is_command
+    def waits_for_the_end(self) -> bool:
+        """Tell whether the newest message waits until the turn is over: it, or one before it, is a command."""
+        return any(message.is_command for message in self._waiting)
 
     def take_back(self) -> Typed | None:
         """Remove the newest message, for the person to edit; None when nothing waits."""

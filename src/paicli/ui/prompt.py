@@ -25,6 +25,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import DynamicStyle, Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from paicli.i18n import t
 from paicli.text import escapes
 from paicli.ui.resizing import InlineApplication, folds, is_tmux
 from paicli.ui.theme import style_for_light
@@ -88,7 +89,10 @@ class Prompt:
             tempfile_suffix=".md",
         )
         self.entry = Buffer(multiline=True)
-        search = SearchToolbar()
+        search = SearchToolbar(
+            forward_search_prompt=lambda: t("terminal.search_forward"),
+            backward_search_prompt=lambda: t("terminal.search_back"),
+        )
         (search.control.input_processors or []).append(_Visible())
         typing = Condition(lambda: dialog_step() == "")
         self._message_window = _input_window(

@@ -8,7 +8,7 @@ from typing import Any
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from paicli.i18n import t
-from paicli.text import cut, one_line, wrapped
+from paicli.text import cut, one_line, wrapped_between
 from paicli.text import width as cells
 from paicli.ui import live
 from paicli.ui.ink import Ink
@@ -92,7 +92,9 @@ class LiveRegion:
             if cells(question) + cells(keys) + 2 <= width:
                 lines[-1].append(("class:dim", f"  {keys}"))
             else:
-                lines += [[("class:dim", piece)] for piece in wrapped(keys, width - 1)]
+                lines += [
+                    [("class:dim", piece)] for piece in wrapped_between(keys, " · ", width - 1)
+                ]
         else:
             lines.append([("class:dim", cut(dialog.words(f"{dialog.step}_how"), width - 1))])
         return lines
@@ -104,7 +106,7 @@ class LiveRegion:
             for text in waiting[-_MOST_QUEUED:]
         ]
         if waiting:
-            name = "queued_command_hint" if self._pending.ends_in_command() else "queued_hint"
+            name = "queued_command_hint" if self._pending.waits_for_the_end() else "queued_hint"
             lines.append([("class:dim", cut(f"  {t(f'terminal.{name}')}", width - 1))])
         return lines
 
