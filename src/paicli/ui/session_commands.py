@@ -83,7 +83,7 @@ class SessionCommands:
         at.screen.say(Table(columns, rows))
 
     def _row(self, summary: Summary) -> tuple[str, ...]:
-        mark = "● " if summary.id == self._current().id else ""
+        mark = "● " if summary.id == self._current().id else "  "
         size = t("session.size", messages=summary.messages, kilobytes=summary.size // 1024 + 1)
         return (
             mark + summary.id,
