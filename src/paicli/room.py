@@ -8,11 +8,11 @@ from paicli import undo
 from paicli.config import Settings
 from paicli.display import Note
 from paicli.extensions.steering import Steering
+from paicli.i18n import t
 from paicli.llm.providers import ModelProfile
 from paicli.options import Options
 from paicli.rig import assemble
 from paicli.slash import actions, more_commands
-from paicli.ui.choose_session import resumed_remarks
 from paicli.ui.plan_review import PlanPerson
 from paicli.ui.terminal import Terminal
 from paicli.ui.turns import Turns
@@ -35,7 +35,9 @@ class Room:
         self.turns.say(*(Note(text, "warning") for text in notices))
         if left := rig.interrupted_plan("plan.offer"):
             self.turns.say(Note(left, "warning"))
-        self.turns.say(*(Note(text) for text in resumed_remarks(rig.session)))
+        if rig.session.resumed:
+            self.turns.say(Note(t("session.resumed", id=rig.session.id)))
+            self.turns.recall(rig.session.conversation.messages)
 
     async def close(self) -> None:
         """End every process, the connections and the session file."""

@@ -9,7 +9,9 @@ from paicli.display import Note, Table
 from paicli.llm.bill import Bill, Item
 from paicli.llm.messages import Message, ToolCall, Usage
 from paicli.session.store import SessionStore
+from paicli.ui.recap import recap
 from paicli.ui.session_commands import SessionCommands
+from paicli.ui.shown import Answer, Said
 
 
 class Desk:
@@ -40,7 +42,9 @@ class Desk:
         )
         self.table = {command.name: command for command in commands.commands()}
         screen = SimpleNamespace(
-            say=lambda *what: self.shown.extend(what), forget_conversation=lambda: None
+            say=lambda *what: self.shown.extend(what),
+            forget_conversation=lambda: None,
+            recall=lambda messages: self.shown.extend(recap(messages)),
         )
         bill = Bill()
         bill.begin([Item(Usage(12_300, 450, 6_000), 0.02, "¥")])
@@ -85,7 +89,7 @@ async def test_sessions_lists_the_open_one_with_its_first_message(desk):
     (table,) = await desk.run("sessions")
     assert isinstance(table, Table)
     assert [(row[0], row[-1]) for row in table.rows] == [
-        (f"● {desk.session.id}", "port the parser")
+        (f"{desk.session.id} ●", "port the parser")
     ]
 
 
@@ -104,8 +108,9 @@ async def test_fork_leaves_the_other_session_as_it_was(desk):
     desk.talk("two")
     assert desk.session.id != first
     assert desk.contents() == ["one", "re: one", "two", "re: two"]
-    await desk.run("resume", first)
+    shown = await desk.run("resume", first)
     assert desk.contents() == ["one", "re: one"]
+    assert shown[1:] == [Said("one"), Answer("re: one")]
 
 
 async def test_resume_without_an_id_takes_the_newest_other_one(desk):

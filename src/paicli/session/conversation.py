@@ -7,6 +7,7 @@ assistant message is empty; every call's arguments are the text of a JSON object
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, count
@@ -18,6 +19,14 @@ SYSTEM_PROMPT = "system_prompt"
 USER_INPUT = "user_input"
 LLM_RESPONSE = "llm_response"
 TOOL_EXECUTION = "tool_execution"
+
+_ADDED = re.compile(r"\n\n(?:\[PaiCLI\] |<(?:file|directory) path=\")")
+"""Where in a message of the person's begins what the program put behind their words."""
+
+
+def own_words(content: str) -> str:
+    """Return what the person typed of a message: without attachments and remarks to the model."""
+    return _ADDED.split(content, maxsplit=1)[0]
 
 
 class Record(Protocol):

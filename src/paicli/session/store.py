@@ -12,7 +12,7 @@ from pathlib import Path
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
-from paicli.session.conversation import USER_INPUT, Conversation, repaired
+from paicli.session.conversation import USER_INPUT, Conversation, own_words, repaired
 from paicli.session.ledger import Header, Ledger, load
 from paicli.text import cut
 from paicli.values import value
@@ -136,7 +136,7 @@ def _summary(path: Path) -> Summary | None:
     except OSError:
         return None
     typed = (message.content or "" for message in loaded.messages if message.source == USER_INPUT)
-    title = cut(" ".join(next(typed, "").split()), _TITLE_LENGTH)
+    title = cut(" ".join(own_words(next(typed, "")).split()), _TITLE_LENGTH)
     return Summary(
         loaded.header.id,
         title,

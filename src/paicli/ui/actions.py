@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from paicli.agent.events import TurnResult
 from paicli.display import Display
 from paicli.llm.bill import Bill
-from paicli.llm.messages import Usage
+from paicli.llm.messages import Message, Usage
 from paicli.policy.modes import Mode
 from paicli.tools.base import Tell, ToolOutput
 from paicli.ui.asking import Asking
@@ -70,6 +70,9 @@ class Screen(Protocol):
 
     def say(self, *what: Display) -> None:
         """Show something above the prompt."""
+
+    def recall(self, messages: Sequence[Message]) -> None:
+        """Show the end of a conversation that goes on."""
 
     def leave(self) -> None:
         """End the program."""

@@ -11,7 +11,7 @@ from paicli.agent.events import Event, Notice, TurnResult
 from paicli.display import Display, Note
 from paicli.errors import ConfigError, PaiCliError
 from paicli.i18n import t
-from paicli.llm.messages import Usage
+from paicli.llm.messages import Message, Usage
 from paicli.policy.approval import ReviewRequest, Verdict
 from paicli.ui.actions import Actions, RunsTurns, RunTurn
 from paicli.ui.asking import Asking
@@ -105,6 +105,9 @@ class HeadlessCommands:
     def say(self, *what: Display) -> None:
         """Keep what is said for the result."""
         self._shown += what
+
+    def recall(self, messages: Sequence[Message]) -> None:
+        """Do nothing: a script goes on with a conversation, nobody reads it again."""
 
     def leave(self) -> None:
         """Do nothing: a headless run ends by itself."""

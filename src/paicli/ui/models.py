@@ -65,7 +65,7 @@ class Models:
             name = f"{profile.provider}/{profile.model}"
             rows.append(
                 (
-                    f"● {name}" if is_current else f"  {name}",
+                    f"{name} ●" if is_current else name,
                     amount(profile.context_window),
                     t("model.text_and_images") if profile.images else t("model.text"),
                     t(f"model.status_{listed.status}"),

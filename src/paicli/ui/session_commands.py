@@ -12,6 +12,7 @@ from paicli.agent.context import Thresholds
 from paicli.display import Note, Table
 from paicli.errors import PaiCliError
 from paicli.i18n import t
+from paicli.session.conversation import own_words
 from paicli.session.export import as_markdown
 from paicli.session.store import Session, SessionStore, Summary
 from paicli.text import cut, one_line
@@ -83,10 +84,10 @@ class SessionCommands:
         at.screen.say(Table(columns, rows))
 
     def _row(self, summary: Summary) -> tuple[str, ...]:
-        mark = "● " if summary.id == self._current().id else "  "
+        mark = " ●" if summary.id == self._current().id else ""
         size = t("session.size", messages=summary.messages, kilobytes=summary.size // 1024 + 1)
         return (
-            mark + summary.id,
+            summary.id + mark,
             age(summary.changed),
             size,
             one_line(summary.model),
@@ -108,6 +109,7 @@ class SessionCommands:
         self._open(at, session, t("session.resumed", id=session.id))
         if session.skipped:
             at.screen.say(Note(t("session.skipped", count=session.skipped), "warning"))
+        at.screen.recall(session.conversation.messages)
 
     async def _fork(self, at: Setting, _argument: str) -> None:
         model = self._agent.client.profile.model
@@ -125,7 +127,7 @@ class SessionCommands:
         except ValueError:
             at.screen.say(Note(t("session.rewind_range"), "error"))
             return
-        first = cut(one_line(text.strip().split("\n")[0]), 80)
+        first = cut(one_line(own_words(text).strip().split("\n")[0]), 80)
         at.screen.say(Note(t("session.rewound", text=first)))
         session = self._current()
         await self._offer_files(at, session.id, session.conversation.typed())

@@ -12,7 +12,7 @@ from paicli.agent.events import ToolCalled, ToolFinished, ToolProgress, ToolStar
 from paicli.display import Display, Note
 from paicli.errors import PaiCliError
 from paicli.i18n import t
-from paicli.llm.messages import Usage
+from paicli.llm.messages import Message, Usage
 from paicli.secrets import redact
 from paicli.tools.base import Tell, ToolOutput, ToolResult
 from paicli.tools.results import wrap
@@ -20,6 +20,7 @@ from paicli.ui import commands, mentions
 from paicli.ui.actions import Actions, RunsTurns, RunTurn
 from paicli.ui.asking import Asking, ask_in_thread
 from paicli.ui.pending import Typed
+from paicli.ui.recap import recap
 from paicli.ui.shown import Said
 from paicli.ui.terminal import Terminal
 
@@ -128,6 +129,11 @@ class Turns:
     def say(self, *what: Display) -> None:
         """Show something in the transcript."""
         for value in what:
+            self.terminal.renderer.show(value)
+
+    def recall(self, messages: Sequence[Message]) -> None:
+        """Show the end of a conversation that goes on."""
+        for value in recap(messages):
             self.terminal.renderer.show(value)
 
     def usage(self) -> tuple[int, Usage]:
