@@ -88,8 +88,8 @@ async def test_sessions_lists_the_open_one_with_its_first_message(desk):
     desk.talk("port the parser")
     (table,) = await desk.run("sessions")
     assert isinstance(table, Table)
-    assert [(row[0], row[-1]) for row in table.rows] == [
-        (f"{desk.session.id} ●", "port the parser")
+    assert [(*row[:2], row[-1]) for row in table.rows] == [
+        (desk.session.id, "open now", "port the parser")
     ]
 
 

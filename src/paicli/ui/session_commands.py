@@ -84,11 +84,11 @@ class SessionCommands:
         at.screen.say(Table(columns, rows))
 
     def _row(self, summary: Summary) -> tuple[str, ...]:
-        mark = " ●" if summary.id == self._current().id else ""
+        is_open = summary.id == self._current().id
         size = t("session.size", messages=summary.messages, kilobytes=summary.size // 1024 + 1)
         return (
-            summary.id + mark,
-            age(summary.changed),
+            summary.id,
+            t("session.open") if is_open else age(summary.changed),
             size,
             one_line(summary.model),
             one_line(summary.title),
