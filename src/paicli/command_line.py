@@ -12,7 +12,7 @@ from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.options import Options, project_folder
 from paicli.policy.modes import Mode
-from paicli.text import clean
+from paicli.text import clean, one_line
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 
@@ -30,10 +30,13 @@ def doctor(arguments: Sequence[str]) -> tuple[Path, str]:
 
 def read(arguments: Sequence[str]) -> tuple[Options, dict[str, str]]:
     """Return what is asked for, and the variables that are set. Raises ConfigError."""
-    parsed = _parser().parse_args(arguments)
+    parsed, others = _parser().parse_known_args(arguments)
     headless = parsed.print is not None
     prompts = [text for text in (parsed.print, parsed.prompt) if text]
-    if len(prompts) > 1:
+    if unknown := [word for word in others if word.startswith("-")]:
+        words = " ".join(map(one_line, unknown))
+        raise ConfigError(t("cli.usage", reason=t("cli.no_option", words=words)))
+    if others or len(prompts) > 1:
         raise ConfigError(t("cli.usage", reason=t("cli.one_prompt")))
     if parsed.output_format != "text" and not headless:
         raise ConfigError(t("cli.usage", reason=t("cli.format_needs_p")))

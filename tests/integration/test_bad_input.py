@@ -43,6 +43,14 @@ def test_arguments(paicli, arguments):
     assert server.requests == []
 
 
+@pytest.mark.parametrize(
+    "arguments", [["fix", "the", "bug"], ["--demo", "修复", "它"], ["-p", "fix", "it"]]
+)
+def test_words_without_quotes_are_told_apart_from_options(paicli, arguments):
+    assert "put it in quotes" in paicli.run(*arguments).err
+    assert "there is no option --wat -z" in paicli.run(*arguments, "--wat", "-z").err
+
+
 def test_help_and_version_need_nothing(paicli):
     for flag in ("--help", "-h", "--version"):
         ended = paicli.run(flag, env={"PAICLI_HOME": "/no/such"})
