@@ -36,7 +36,7 @@ class Files:
         """Return the history. It is opened when it is needed: no question needs it."""
         with self._opening:
             if self._history is None:
-                self._history = _history(self._settings, self._emit)
+                self._history = _history(self._settings, self._emit, lambda: self._session().id)
             return self._history
 
     def extensions(self) -> tuple[Extension, ...]:
@@ -59,14 +59,19 @@ class Files:
             self._history.close()
 
 
-def _history(settings: Settings, emit: Emit) -> Keeps:
+def _history(settings: Settings, emit: Emit, session: Callable[[], str]) -> Keeps:
     from paicli.extensions.snapshots.history import History
     from paicli.extensions.snapshots.tree import Limits
 
     limits = Limits(settings.snapshot_days, settings.snapshot_megabytes, settings.snapshot_excludes)
     off = "" if settings.snapshots else t("undo.switched_off")
     made = History(
-        settings.home, settings.root, limits, lambda text: emit(Notice("snapshots", text)), off
+        settings.home,
+        settings.root,
+        limits,
+        lambda text: emit(Notice("snapshots", text)),
+        off,
+        session,
     )
     made.recover()
     return made
@@ -83,7 +88,7 @@ def take_back(
     session = opens(listener.on_event) if opens else None
     id_ = session.id if session else ""
     listener.start(id_, "", str(settings.root))
-    files = _history(settings, listener.on_event)
+    files = _history(settings, listener.on_event, lambda: id_)
     try:
         result = run_undo_command(
             command,

@@ -21,6 +21,8 @@ def test_what_a_task_did_is_told_taken_back_and_brought_again(paicli, model_serv
     changed = {one["path"]: (one["added"], one["removed"]) for one in ended.result["changed_files"]}
     assert changed == {"a.txt": (1, 0), "b.txt": (0, 1), "sub/b.txt": (1, 0)}
 
+    assert "+two" in paicli.run("-c", "-p", "/diff").out
+
     undone = paicli.run("-c", "-p", "/undo")
     assert undone.code == 0
     assert "a.txt" in undone.out

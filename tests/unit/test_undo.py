@@ -256,6 +256,7 @@ def test_nothing_is_made_where_nothing_was_changed(desk):
 def test_another_session_goes_on_where_the_first_ended(desk):
     desk.turn(write("a", "1"), text="write one")
     desk.history.close()
+    desk.session = "two"
     desk.history = desk.another()
     assert desk.history.diffs() == []
     assert [one.text for one in desk.history.history()] == ["write one"]
@@ -292,6 +293,21 @@ def test_diffs_of_an_entry_and_of_the_session(desk):
     assert (whole.path, whole.added, whole.removed) == ("a", 30, 0)
     desk.turn(write("bin", b"\0\1"))
     assert "Binary" in desk.history.diffs(1)[0].text
+
+
+def test_the_diff_of_a_session_goes_over_its_resumptions_and_leaves_others_out(desk):
+    desk.turn(write("a", "1\n"))
+    desk.turn(write("a", "1\n2\n"), write("b", ""))
+    desk.history = desk.another()
+    assert [(one.path, one.added) for one in desk.history.diffs()] == [("a", 2), ("b", 0)]
+    desk.session = ""  # taken back from outside
+    desk.do("undo")
+    assert desk.history.diffs() == []
+    desk.session = "two"
+    desk.turn(write("c", "3\n"))
+    assert [one.path for one in desk.history.diffs()] == ["c"]
+    desk.session = "one"
+    assert [(one.path, one.added) for one in desk.history.diffs()] == [("a", 1)]
 
 
 def test_old_entries_and_their_contents_are_forgotten(desk, monkeypatch):

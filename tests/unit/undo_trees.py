@@ -36,14 +36,17 @@ class Desk:
         self.home = folder / "home"
         self.told = []
         self.limits = Limits(**limits)
+        self.session = "one"
         self.history = self.another()
 
     def another(self):
-        return History(self.home, self.root, self.limits, self.told.append)
+        return History(
+            self.home, self.root, self.limits, self.told.append, session=lambda: self.session
+        )
 
     def turn(self, *steps, text="a task"):
         for step in steps:
-            self.history.before_change(text)
+            self.history.before_change(text, self.session)
             step(self.root)
             self.history.after_change()
         return self.history.close_turn()

@@ -93,7 +93,7 @@ class Operation:
     """Something that was done to the files.
 
     `kind` is `turn`, `undo`, `redo` or `restore`; `of` the operation an undo or a redo is about.
-    `session` and `place` say where in which conversation a turn was. `state`: see `CLOSED` and its kin.
+    `session` and `place` say in which conversation it was, and where a turn was in it. `state`: see `CLOSED` and its kin.
     """
 
     id: int

@@ -40,7 +40,13 @@ class History:
     """
 
     def __init__(
-        self, home: Path, root: Path, limits: Limits, tell: Callable[[str], None], off: str = ""
+        self,
+        home: Path,
+        root: Path,
+        limits: Limits,
+        tell: Callable[[str], None],
+        off: str = "",
+        session: Callable[[], str] = lambda: "",
     ) -> None:
         self._root = root
         self._limits = limits
@@ -49,7 +55,7 @@ class History:
         self._store = Store(project_folder(home, root))
         self._tree = Tree(home, root, limits, self._store, tell)
         self._open: int | None = None
-        self._session: list[int] = []
+        self._session = session
         self._pruning = Pruning(self._store, limits)
 
     # -- growing
@@ -96,8 +102,6 @@ class History:
             done = net(self._store.changes([turn]))
             self._store.end(turn)
             self._open = None
-            if done:
-                self._session.append(turn)
             self._pruning.do()
             return [f for f in self._counted(done) if not f.path.endswith("/")]
 
@@ -262,9 +266,10 @@ class History:
                 if not same(before, now):
                     done.append(Change(path, before, now))
             if plan.kind != "revert":  # what a tool does belongs to its turn
-                operation = Operation(0, plan.kind, time.time(), plan.about, of=plan.of)
-                self._session.append(self._store.begin(operation))
-                self._store.add_changes(self._session[-1], done)
+                operation = Operation(
+                    0, plan.kind, time.time(), plan.about, self._session(), of=plan.of
+                )
+                self._store.add_changes(self._store.begin(operation), done)
                 self._store.learn((change.path, change.after) for change in done)
             self._store.clear_journal()
         if plan.kind != "revert":
@@ -297,7 +302,10 @@ class History:
         if not self._store.exists:
             return []
         with self._store.locked():
-            ids = self._session if number is None else [self._wanted("restore", number)[0].id]
+            if number is None:
+                ids = self._ids_of_session()
+            else:
+                ids = [self._wanted("restore", number)[0].id]
             changes = net(self._store.changes(ids))
             return [
                 diff(change, self._store.content)
@@ -306,6 +314,14 @@ class History:
                 and FOLDER
                 not in (change.before and change.before.kind, change.after and change.after.kind)
             ]
+
+    def _ids_of_session(self) -> list[int]:
+        """Return the turns of this session, whoever ran them, and what was taken back of them since."""
+        session, ids = self._session(), list[int]()
+        for one in self._store.operations():
+            if one.state == CLOSED and (one.session == session != "" or one.of in ids):
+                ids.append(one.id)
+        return ids
 
     def status(self) -> SnapshotStatus:
         """Tell how snapshots are kept."""
