@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -13,6 +14,7 @@ from prompt_toolkit.document import Document
 
 from paicli.i18n import t
 from paicli.text import one_line
+from paicli.tools.walk import Ignored, walk
 from paicli.ui.actions import Actions
 from paicli.ui.commands import CommandTable
 from paicli.ui.mentions import BEFORE, mention
@@ -34,7 +36,7 @@ class ProjectFiles:
     def matching(self, typed: str) -> list[str]:
         """Return the names that contain the letters of `typed` in this order, the closest first."""
         if time.monotonic() > self._until:
-            self._names = list(_walk(self._root))
+            self._names = list(islice(_names(self._root), _MOST_FILES))
             self._until = time.monotonic() + _FRESH
         letters = re.compile(".*?".join(map(re.escape, typed.lower())))
         found = []
@@ -48,28 +50,30 @@ class ProjectFiles:
         return [name for *_, name in sorted(found)[:_OFFERED]]
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Yield the paths below `root` that its .gitignore does not hide, folders with a slash behind."""
-    from pathspec import GitIgnoreSpec
-
-    always = [".git/", "node_modules/", "__pycache__/"]
+def _names(root: Path) -> Iterator[str]:
+    """Yield the paths below `root` that a search would look at, folders with a slash behind."""
     try:
-        file = root / ".gitignore"
-        rules = file.read_text(errors="replace").splitlines() if file.is_file() else []
-        ignored = GitIgnoreSpec.from_lines([*always, *rules])
-    except (OSError, ValueError):
-        ignored = GitIgnoreSpec.from_lines(always)
-    count = 0
-    for folder, folders, files in os.walk(root):
-        place = os.path.relpath(folder, root)
-        prefix = "" if place == "." else place + "/"
-        folders[:] = sorted(f for f in folders if not ignored.match_file(f"{prefix}{f}/"))
-        for name in [*(f"{f}/" for f in folders), *sorted(files)]:
-            if count >= _MOST_FILES:
-                return
-            if not ignored.match_file(prefix + name):
-                count += 1
-                yield prefix + name
+        directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    folders: set[str] = set()
+    try:
+        for path, _, _ in walk(directory, "", Ignored(root)):
+            yield from _new_folders(path, folders)
+            yield path
+    finally:
+        os.close(directory)
+
+
+def _new_folders(path: str, known: set[str]) -> list[str]:
+    """Return the folders above `path` that are not known yet, and know them."""
+    found: list[str] = []
+    folder = path.rpartition("/")[0]
+    while folder and folder not in known:
+        known.add(folder)
+        found.insert(0, f"{folder}/")
+        folder = folder.rpartition("/")[0]
+    return found
 
 
 class PromptCompleter(Completer):
