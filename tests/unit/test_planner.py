@@ -357,6 +357,7 @@ def test_text_twice_where_a_plan_was_due_is_a_failure(tmp_path):
     model = Model([says("I would do this and that."), says("As I said.")])
     result = Stage(tmp_path, model).run()
     assert (result.status, result.exit_code) == ("error", 1)
+    assert result.error == "No plan could be made: the model gave none."
     assert "no plan" in model.last_user(1)
 
 

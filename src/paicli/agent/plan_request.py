@@ -25,6 +25,7 @@ from paicli.text import clean
 
 PLAN_RESULT = "plan_result"
 _ATTEMPTS = 2
+_NO_PLAN = "The answer holds no plan."
 """A plan, and one that repairs it."""
 
 
@@ -136,7 +137,7 @@ class Request:
                     return parse(result.text)
                 except PlanError as error:
                     desk.attempts += 1
-                    desk.problem = str(error) if "{" in result.text else "the answer holds no plan."
+                    desk.problem = str(error) if "{" in result.text else _NO_PLAN
                     answer = answer or result.text
             if desk.attempts >= _ATTEMPTS:
                 return self._unusable(desk.problem, "" if "{" in answer else answer)
@@ -165,7 +166,8 @@ class Request:
         """Return the end without a plan; `said` is what the model answered in place of one."""
         told = f"{said}\n\n[PaiCLI] No plan could be made: {problem} Nothing was changed."
         self._tell(told.strip())
-        error = t("plan.unusable", reason=problem)
+        reason = t("plan.none_given") if problem == _NO_PLAN else problem
+        error = t("plan.unusable", reason=reason)
         return self._crew.result("error", said, error=error, exit_code=1)
 
     async def _carry_out(self, progress: Progress, begun: Set[str] = frozenset()) -> TurnResult:
