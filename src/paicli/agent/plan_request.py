@@ -25,8 +25,8 @@ from paicli.text import clean
 
 PLAN_RESULT = "plan_result"
 _ATTEMPTS = 2
-_NO_PLAN = "The answer holds no plan."
 """A plan, and one that repairs it."""
+_NO_PLAN = "The answer holds no plan."
 
 
 class Request:
