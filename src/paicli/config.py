@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paicli import i18n
-from paicli.config_files import Found, read_config_json, read_env_file
+from paicli.config_files import Found, expanded, read_config_json, read_env_file, user_home
 from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.values import value
@@ -189,7 +189,7 @@ class Loaded:
 def home_directory(environ: Mapping[str, str]) -> Path:
     """Return PaiCLI's own folder: `PAICLI_HOME` (from the environment alone), else `~/.paicli`."""
     configured = environ.get("PAICLI_HOME", "").strip()
-    return Path(configured).expanduser() if configured else Path.home() / ".paicli"
+    return expanded(configured) if configured else user_home() / ".paicli"
 
 
 def load(
@@ -218,7 +218,7 @@ def load(
         {name: Found(value, t("config.environment")) for name, value in environ.items()},
         project_values,
         read_env_file(home / ".env", warnings),
-        read_env_file(Path.home() / ".env", warnings),
+        read_env_file(user_home() / ".env", warnings),
         {
             name: Found(str(value), saved)
             for name, value in config.items()

@@ -23,6 +23,17 @@ class Found:
     origin: str
 
 
+def user_home() -> Path:
+    """Return the person's home folder; one that does not exist where none is known, as in many containers."""
+    home = expanded("~")
+    return home if home.is_absolute() else Path("/nonexistent")
+
+
+def expanded(path: str) -> Path:
+    """Return a path with its `~` put in; a name that is nobody's stays, as in a shell."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  Path.expanduser raises for nobody's name
+
+
 def read_small_file(path: Path, most: int = _MAX_FILE_BYTES) -> str | None:
     """Return the text of a regular file; None when there is none. Raises OSError or ValueError."""
     try:

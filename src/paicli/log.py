@@ -28,8 +28,12 @@ def start(settings: Settings) -> None:
 
 def note_bug(environ: Mapping[str, str]) -> Path:
     """Write the exception that is being handled to the log, and return where that is."""
-    logging.getLogger("paicli").exception("internal error")
-    return home_directory(environ) / "logs" / _NAME
+    file = home_directory(environ) / "logs" / _NAME
+    logger = logging.getLogger("paicli")
+    if not logger.handlers:  # it came before the log was begun
+        logger.addHandler(_OpenedLate(file))
+    logger.exception("internal error")
+    return file
 
 
 class _OpenedLate(logging.Handler):

@@ -21,6 +21,9 @@ class LogFile(RotatingFileHandler):
         super().__init__(file, maxBytes=_BYTES, backupCount=_FILES, delay=True, encoding="utf-8")
         self.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's words
+        """Do without the log: on a full disk there is nothing better to do."""
+
     def _open(self) -> TextIOWrapper:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
         os.close(os.open(self.baseFilename, flags, 0o600))

@@ -35,6 +35,7 @@ def project_folder(directory: str) -> Path:
         if not root.is_dir():
             raise ConfigError(t("cli.not_a_folder", path=root))
         os.scandir(root).close()
+        os.stat(f"{root}/.")  # noqa: PTH116  without the right to enter it
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigError(t("cli.no_folder", path=directory or ".", reason=reason)) from None

@@ -7,11 +7,11 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import count
-from pathlib import Path
 from typing import Any, Protocol
 
 from paicli import secrets
 from paicli.config import Settings
+from paicli.config_files import expanded
 from paicli.errors import ModelError, ModelRefused, ModelUnreachable, PaiCliError, StreamInterrupted
 from paicli.i18n import t
 from paicli.llm.bill import Bill
@@ -67,9 +67,7 @@ class ChatClient:
         self._http: Any = None
         self._numbers = count(1)
         self._log = (
-            WireLog(Path(settings.wire_log).expanduser(), profile.api_key)
-            if settings.wire_log
-            else None
+            WireLog(expanded(settings.wire_log), profile.api_key) if settings.wire_log else None
         )
         secrets.remember(profile.api_key)
 

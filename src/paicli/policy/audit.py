@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from paicli.config_files import expanded
 from paicli.secrets import is_secret_name, redact
 from paicli.text import clean
 from paicli.values import value
@@ -38,7 +39,7 @@ class Audit:
     """Appends to a file for each day, readable by the person alone. A failure to write never stops a run."""
 
     def __init__(self, home: Path, directory: str = "") -> None:
-        self.folder = Path(directory).expanduser() if directory else home / "audit"
+        self.folder = expanded(directory) if directory else home / "audit"
         self._complained = False
 
     def record(

@@ -10,6 +10,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from paicli.config_files import user_home
 from paicli.policy.shell_words import HERE, HOME, UNKNOWN, Word
 
 _SYSTEM = frozenset({
@@ -50,7 +51,7 @@ class Places:
 
     def __init__(self, root: Path | None) -> None:
         self.home = HOME
-        self._real_home = posixpath.normpath(str(Path.home()))
+        self._real_home = posixpath.normpath(str(user_home()))
         self._root = posixpath.normpath(str(root)) if root is not None else None
 
     def within(self, directory: str, target: Word) -> str:

@@ -57,6 +57,7 @@ class Trust:
     """The trust in one folder, kept in `trusted.json` of PaiCLI's own folder."""
 
     def __init__(self, home: Path, root: Path) -> None:
+        self._home = home
         self._file = home / "trusted.json"
         self._root = root
         self._folder = os.path.realpath(root)
@@ -65,7 +66,7 @@ class Trust:
         """Look at the folder as it is now."""
         kept = self._kept()
         salt = str(kept.get("salt", ""))
-        print_now = _fingerprint(self._root, salt)
+        print_now = _fingerprint(self._root, self._home, salt)
         if print_now is None:
             return TrustState((".paicli",), too_much=True)
         covered = tuple(sorted(name for name in print_now if "$" not in name))
@@ -80,7 +81,7 @@ class Trust:
     def grant(self) -> bool:
         """Remember that the person trusts the folder as it is now; False when that cannot be written."""
         salt = secrets.token_hex(16)
-        content = _fingerprint(self._root, salt)
+        content = _fingerprint(self._root, self._home, salt)
         if content is None:
             return False
         return self._write({"salt": salt, "content": content})
@@ -103,14 +104,14 @@ class Trust:
         return write_document(self._file, {"version": 1, "folders": folders})
 
 
-def _fingerprint(root: Path, salt: str) -> dict[str, str] | None:
+def _fingerprint(root: Path, home: Path, salt: str) -> dict[str, str] | None:
     """Return a keyed hash for each covered file and each variable (`$NAME`); None when it is too much.
 
     The key keeps a short secret in `.env` from being guessed out of its hash.
     """
     found: dict[str, str] = {}
     total = 0
-    for name in _covered(root):
+    for name in _covered(root, home):
         data = _content(root / name)
         total += len(data)
         if len(found) >= _MAX_FILES or total > _MAX_BYTES:
@@ -122,10 +123,12 @@ def _fingerprint(root: Path, salt: str) -> dict[str, str] | None:
     return found
 
 
-def _covered(root: Path) -> Iterator[str]:
+def _covered(root: Path, home: Path) -> Iterator[str]:
     if os.path.lexists(root / ".env"):
         yield ".env"
     own = root / ".paicli"
+    if os.path.realpath(own) == os.path.realpath(home):
+        return  # PaiCLI works in the home folder itself: this is its own
     if own.is_symlink():
         yield ".paicli"
     if not own.is_dir():

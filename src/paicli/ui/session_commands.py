@@ -9,6 +9,7 @@ from pathlib import Path
 
 from paicli.agent.agent import Agent
 from paicli.agent.context import Thresholds
+from paicli.config_files import expanded
 from paicli.display import Note, Table
 from paicli.errors import PaiCliError
 from paicli.i18n import t
@@ -145,7 +146,7 @@ class SessionCommands:
 
     def _export_path(self, argument: str) -> Path:
         if argument:
-            return Path(argument).expanduser()
+            return expanded(argument)
         stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
         return self._home / "exports" / f"session-{stamp}.md"
 

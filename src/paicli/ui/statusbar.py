@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from paicli.config_files import user_home
 from paicli.i18n import t
 from paicli.text import one_line
 from paicli.text import width as cells
@@ -95,7 +96,7 @@ def _length(candidates: list[tuple[int, Piece]], separator: str) -> int:
 
 def short_folder(folder: Path) -> str:
     """Return a folder as people write it: from ~, and only its end when it is long."""
-    home = Path.home()
+    home = user_home()
     text = f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
     text = "~" if text == "~/." else text
     return text if cells(text) <= 32 else f"…/{folder.name}"

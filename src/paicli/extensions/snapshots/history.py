@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from paicli.agent.file_changes import FileChange, PastChange, Preview, Restored, SnapshotStatus
+from paicli.config_files import user_home
 from paicli.display import Diff
 from paicli.errors import PaiCliError
 from paicli.extensions.snapshots.entries import (
@@ -62,7 +64,7 @@ class History:
 
     def recover(self) -> None:
         """Roll back what a killed restore left half done; costs nothing when there is nothing."""
-        if not (self._store.folder / RESTORING).exists():
+        if not os.path.exists(self._store.folder / RESTORING):  # noqa: PTH110  Path.exists raises where it may not look
             return
         try:
             with self._store.locked():
@@ -112,7 +114,7 @@ class History:
     def _check_place(self) -> None:
         if self._off:
             raise PaiCliError(self._off)
-        if self._root in (Path(self._root.anchor), Path.home()):
+        if self._root in (Path(self._root.anchor), user_home()):
             raise PaiCliError(t("undo.no_project", path=self._root))
 
     def _settle(self) -> None:

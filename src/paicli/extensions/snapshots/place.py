@@ -21,4 +21,4 @@ def project_folder(home: Path, root: Path) -> Path:
 
 def is_half_done(home: Path, root: Path) -> bool:
     """Tell whether something was killed while it put files back."""
-    return (project_folder(home, root) / RESTORING).exists()
+    return os.path.exists(project_folder(home, root) / RESTORING)  # noqa: PTH110  Path.exists raises where it may not look
