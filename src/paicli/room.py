@@ -33,11 +33,11 @@ class Room:
         self._files, self._rig = files, rig
         self.turns = Turns(rig, actions(rig), terminal, more_commands(rig, files, person))
         self.turns.say(*(Note(text, "warning") for text in notices))
-        if left := rig.interrupted_plan("plan.offer"):
-            self.turns.say(Note(left, "warning"))
         if rig.session.resumed:
             self.turns.say(Note(t("session.resumed", id=rig.session.id)))
             self.turns.recall(rig.session.conversation.messages)
+        if left := rig.interrupted_plan("plan.offer"):
+            self.turns.say(Note(left, "warning"))
 
     async def close(self) -> None:
         """End every process, the connections and the session file."""

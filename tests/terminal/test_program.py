@@ -46,6 +46,7 @@ def test_a_task_reads_edits_and_answers(start):
         assert part in text
     screen.send(CTRL_D)
     assert screen.exit_code() == 0
+    assert screen.text().rstrip().endswith("· Start with -c to go on with this conversation.")
 
 
 def test_hostile_output_steers_nothing(start):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
+from paicli import i18n
 from paicli.agent.agent import Agent
 from paicli.agent.events import (
     Notice,
@@ -22,9 +23,11 @@ from paicli.agent.events import (
 )
 from paicli.agent.extension import Extension
 from paicli.agent.hooks import Hooks
-from paicli.agent.plan import from_value
+from paicli.agent.plan import Task, from_value
 from paicli.agent.plan_crew import FreshAgents
 from paicli.agent.plan_journal import Journal
+from paicli.agent.plan_progress import DEPENDS, REPLACED, Outcome, Status
+from paicli.agent.plan_report import outcome_line
 from paicli.agent.plan_review import Always, Choice, Judgement
 from paicli.agent.planner import Planner
 from paicli.config import Settings
@@ -454,6 +457,24 @@ def test_a_late_failure_skips_what_depends_on_it_and_the_rest_goes_on(tmp_path):
         "- ✗ task_3 do c — it is locked",
         "- – task_4 do d — it depends on task_3",
         "- – task_5 do e — it depends on task_4",
+    ]
+
+
+def test_why_a_task_was_left_out_is_told_in_the_persons_words():
+    one = Task("task_2", "写很长的东西" * 30)
+    lines = []
+    i18n.use("zh")
+    try:
+        lines.extend(
+            outcome_line(one, Outcome(Status.SKIPPED, text))
+            for text in (f"{DEPENDS}task_1", REPLACED, "no such file")
+        )
+    finally:
+        i18n.use("en")
+    assert [line.split("… — ")[1] for line in lines] == [
+        "依赖 task_1",
+        "已由新的计划取代",
+        "no such file",
     ]
 
 

@@ -281,6 +281,23 @@ class TestReviewer:
 
         assert not (await self.reviewed(act)).allowed
 
+    @pytest.mark.parametrize(
+        ("key", "grave", "allowed"),
+        [("\r", False, True), ("y", False, True), ("n", False, False), ("e", False, False),
+         ("\r", True, False), ("y", True, True), ("n", True, False), ("\x1b", True, False)],
+    )  # fmt: skip
+    async def test_what_the_person_asked_for_is_confirmed_by_enter_unless_grave(
+        self, key, grave, allowed
+    ):
+        async def act(dialog, now):
+            assert dialog.words("question") == ("[y/N]" if grave else "[Enter/Esc]")
+            dialog.seen()
+            now[0] += 1
+            dialog.key(key)
+
+        request = replace(self.REQUEST, own=True, grave=grave)
+        assert (await self.reviewed(act, request)).allowed is allowed
+
     async def test_from_now_on_only_where_it_is_offered(self):
         async def act(dialog, now):
             dialog.seen()

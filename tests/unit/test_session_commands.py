@@ -37,6 +37,7 @@ class Desk:
         )
         self.compacted = []
         self.offered = []
+        self.has_files = False
         commands = SessionCommands(
             self.agent, self.store, lambda: self.session, self.switch, self.home, self.offer
         )
@@ -57,6 +58,7 @@ class Desk:
 
     async def offer(self, at, session, place):
         self.offered.append((session == self.session.id, place))
+        return self.has_files
 
     async def compact(self, focus):
         self.compacted.append(focus)
@@ -97,7 +99,7 @@ async def test_what_is_too_long_for_a_line_ends_in_dots(desk):
     desk.talk("word " * 40)
     (table,) = await desk.run("sessions")
     assert table.rows[0][-1].endswith("word…")
-    (note,) = await desk.run("rewind")
+    note, *_ = await desk.run("rewind")
     assert "word…»" in note.text
 
 
@@ -129,12 +131,15 @@ async def test_resume_of_nothing_says_so(desk):
 
 async def test_rewind_goes_back_before_the_nth_last_message(desk):
     desk.talk("one", "two", "three")
-    (note,) = await desk.run("rewind", "2")
+    note, files = await desk.run("rewind", "2")
     assert desk.contents() == ["one", "re: one"]
     assert "two" in note.text
+    assert files.text == "Files stay as they are."
     assert desk.offered == [(True, 1)], "the files of the messages that are gone are offered"
     again = desk.store.resume(None, "m")  # open here, so this is a copy of what is on disk
     assert [m.content for m in again.conversation.messages] == ["one", "re: one"]
+    desk.has_files = True
+    assert len(await desk.run("rewind")) == 1, "what becomes of the files is a question of its own"
 
 
 @pytest.mark.parametrize("argument", ["0", "9", "x", "-1"])

@@ -199,9 +199,9 @@ class Agent:
 
     async def _wrap_up(self, turn: Turn, state: BudgetState) -> TurnResult:
         """Ask once more without tools for an honest account of what is done and what is not."""
-        reason = t(f"agent.reason_{state.value}")
-        heading = t("agent.partly_done", reason=reason)
-        self._emit(Notice("partly_done", heading))
+        words = t("agent.partly_done", reason=t(f"agent.reason_{state.value}"))
+        self._emit(Notice("partly_done", words))
+        heading = f"⚠️ {words}"
         self.append_user(_WRAP_UP.format(reason=state.value), "budget_finalization")
         try:
             response = await self._ask(turn, {})

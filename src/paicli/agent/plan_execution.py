@@ -25,7 +25,7 @@ from paicli.agent.events import (
 from paicli.agent.plan import Plan, Task
 from paicli.agent.plan_crew import Crew
 from paicli.agent.plan_journal import Journal
-from paicli.agent.plan_progress import Outcome, Progress, Status
+from paicli.agent.plan_progress import NOT_BEGUN, REPLACED, STOPPED, Outcome, Progress, Status
 from paicli.agent.plan_tools import TaskDesk
 from paicli.i18n import t
 from paicli.llm.deltas import ArgumentsProgress, ReasoningDelta, TextDelta
@@ -129,7 +129,7 @@ class Execution:
         return progress
 
     def _replace(self, progress: Progress, plan: Plan) -> Progress:
-        for task in progress.end_rest(Status.SKIPPED, "another plan replaced this one"):
+        for task in progress.end_rest(Status.SKIPPED, REPLACED):
             self._ended(progress, task)
         new = Progress(plan.shifted(sum(len(run.plan.tasks) for run in self.runs)))
         self.runs.append(new)
@@ -141,9 +141,8 @@ class Execution:
         """The person stopped it: what runs and what waits is cancelled."""
         for progress in self.runs:
             for task in progress.with_status(Status.RUNNING):
-                reason = "stopped while it ran; it may be done in part"
-                progress.end(task, Outcome(Status.CANCELLED, reason))
-            progress.end_rest(Status.CANCELLED, "not begun")
+                progress.end(task, Outcome(Status.CANCELLED, STOPPED))
+            progress.end_rest(Status.CANCELLED, NOT_BEGUN)
 
     def _ended(self, progress: Progress, task: Task) -> None:
         outcome = progress.outcomes[task.id]

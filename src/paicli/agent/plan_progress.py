@@ -20,6 +20,12 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
+DEPENDS = "it depends on "
+REPLACED = "another plan replaced this one"
+STOPPED = "stopped while it ran; it may be done in part"
+NOT_BEGUN = "not begun"
+"""Reasons that are not a task's own, for the model."""
+
 _ENDS = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED, Status.CANCELLED})
 
 
@@ -89,8 +95,7 @@ class Progress:
                 id_ for id_ in task.dependencies if self._status[id_] in _ENDS - {Status.DONE}
             ]
             if missing:
-                reason = f"it depends on {', '.join(missing)}"
-                self.end(task, Outcome(Status.SKIPPED, reason))
+                self.end(task, Outcome(Status.SKIPPED, f"{DEPENDS}{', '.join(missing)}"))
                 skipped.append(task)
         return skipped
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paicli.agent.plan import Plan, Task
-from paicli.agent.plan_progress import Outcome, Progress, Status
+from paicli.agent.plan_progress import (
+    DEPENDS,
+    NOT_BEGUN,
+    REPLACED,
+    STOPPED,
+    Outcome,
+    Progress,
+    Status,
+)
 from paicli.i18n import t
-from paicli.text import one_line
+from paicli.text import cut, one_line
 
 _PREVIEW = 100
+_WHY = {REPLACED: "replaced", STOPPED: "stopped", NOT_BEGUN: "not_begun"}
 _MARKS = {
     Status.DONE: "✓",
     Status.FAILED: "✗",
@@ -49,14 +58,25 @@ def plan_text(plan: Plan) -> str:
 
 def begun_line(task: Task) -> str:
     """Return one line about a task that begins."""
-    return f"▶ {task.id} {one_line(task.description[:_PREVIEW])}".rstrip()
+    return f"▶ {task.id} {_preview(task.description)}".rstrip()
 
 
 def outcome_line(task: Task, outcome: Outcome) -> str:
     """Return one line about how a task ended."""
-    reason = one_line(outcome.text.strip().split("\n")[0][:_PREVIEW])
-    words = [_MARKS[outcome.status], task.id, one_line(task.description[:_PREVIEW])]
+    reason = _preview(_reason(outcome.text.strip().split("\n")[0]))
+    words = [_MARKS[outcome.status], task.id, _preview(task.description)]
     return " ".join([*words, f"— {reason}"] if reason else words)
+
+
+def _reason(text: str) -> str:
+    """Return why a task ended so; what the model was told of that, in the person's words."""
+    if text.startswith(DEPENDS):
+        return t("plan.why_depends", ids=text.removeprefix(DEPENDS))
+    return t(f"plan.why_{_WHY[text]}") if text in _WHY else text
+
+
+def _preview(text: str) -> str:
+    return cut(one_line(text), _PREVIEW)
 
 
 def report(title: str, runs: Sequence[Progress]) -> str:

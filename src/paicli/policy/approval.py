@@ -25,7 +25,7 @@ class ReviewRequest:
     turn: the only text that grants authority. `reason` says why a person is asked about an act
     that usually goes to the classifier. `offer` are the rules that a "from now on" would add:
     commands that begin with these words, all that the person would allow by it. `own`: the person
-    asked for the act themselves and only confirms it, so Enter alone does it.
+    asked for the act themselves and only confirms it, so Enter alone does it; unless it is `grave`.
     """
 
     tool: str
@@ -37,6 +37,7 @@ class ReviewRequest:
     reason: str = ""
     offer: tuple[str, ...] = ()
     own: bool = False
+    grave: bool = False
 
 
 @value

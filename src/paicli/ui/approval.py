@@ -18,7 +18,7 @@ REFUSED = "The user refused this."
 def keys_text(request: ReviewRequest) -> str:
     """Return which keys answer a question."""
     if request.own:
-        return t("approval.keys_own")
+        return t("approval.keys_grave" if request.grave else "approval.keys_own")
     if request.offer:
         rules = ", ".join(one_line(rule) for rule in request.offer)
         return t("approval.keys_with_always", rules=rules)
@@ -42,14 +42,14 @@ class Dialog(Question[Verdict]):
         if name == "keys":
             return keys_text(self.request)
         if name == "question" and self.request.own:
-            return t("approval.question_own")
+            return t("approval.question_grave" if self.request.grave else "approval.question_own")
         return t(f"approval.{name}")
 
     def _choose(self, key: str) -> None:
         match key:
             case "y":
                 self._decide(Verdict(allowed=True, reviewer="person"))
-            case "\r" if self.request.own:
+            case "\r" if self.request.own and not self.request.grave:
                 self._decide(Verdict(allowed=True, reviewer="person"))
             case "n" | "e" if self.request.own:
                 self.refuse()

@@ -258,6 +258,11 @@ def _more(hidden: int, margin: str) -> Text:
 
 def _asked(value: Asked, width: int) -> Iterator[RenderableType]:
     request = value.request
+    if request.own:
+        yield _marked(
+            Text("▌ ", style="yellow"), Flow(visible(request.subject), style="bold yellow")
+        )
+        return
     yield Text(f"▌ {t(f'approval.wants_{request.effect}')}", style="bold yellow")
     if request.reason:
         yield _marked(Text("▌ ", style="yellow"), Flow(visible(request.reason), style="yellow"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 
 from paicli.errors import ConfigError
@@ -11,15 +12,19 @@ from paicli.text import cut, one_line
 from paicli.ui.session_commands import age
 
 _TITLE_CELLS = 60
+_WITH_ID = 72
+"""Columns from which there is room for the ids, which are not needed to choose by number."""
 
 
 def choose_session(summaries: Sequence[Summary]) -> str:
     """Let the person choose and return the id. Raises ConfigError when there is none, or none chosen."""
     if not summaries:
         raise ConfigError(t("session.none"))
+    columns = shutil.get_terminal_size().columns
     for number, summary in enumerate(summaries, start=1):
-        title = cut(one_line(summary.title), _TITLE_CELLS)
-        print(f"{number:3}  {summary.id}  {age(summary.changed)}  {title}")
+        name = f"{summary.id}  " if columns >= _WITH_ID else ""
+        title = cut(one_line(summary.title), _TITLE_CELLS) or "–"
+        print(cut(f"{number:3}  {name}{age(summary.changed)}  {title}", columns - 1))
     try:
         answer = input(t("session.which", last=len(summaries))).strip()
     except EOFError:

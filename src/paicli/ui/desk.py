@@ -87,6 +87,7 @@ class Desk:
         """Stop what runs, and show the last of it."""
         self._terminal.reviewer.detach()
         await self._turns.stop()
+        self._turns.take_leave()
         self._closing = True
         self._terminal.wake.set()
         await asyncio.wait([self._painter], timeout=1)

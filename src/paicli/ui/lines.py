@@ -60,6 +60,7 @@ class Lines:
             loop.remove_signal_handler(signal.SIGINT)
             self._turns.terminal.reviewer.detach()
             await self._turns.stop()
+            self._turns.take_leave()
             with contextlib.suppress(OSError):
                 self._print_ready()
 

@@ -11,7 +11,7 @@ from prompt_toolkit.output import Output
 
 from paicli.display import Code, Diff, Note
 from paicli.ui.ink import Ink
-from paicli.ui.shown import Answer, Looked, Shown, Unfolded, Worked
+from paicli.ui.shown import Answer, Looked, PlanLine, Shown, Unfolded, Worked
 from paicli.ui.terminal import Terminal
 
 _REMEMBERED = 20
@@ -75,6 +75,8 @@ class Paper:
             return not (value.tight and isinstance(self._last, Answer))
         if isinstance(value, Note):
             return not isinstance(self._last, Note)
+        if isinstance(value, PlanLine):
+            return not isinstance(self._last, PlanLine)
         if isinstance(value, _TOOL_ENTRIES):
             return not isinstance(self._last, _TOOL_ENTRIES)
         return True

@@ -23,8 +23,9 @@ from paicli.ui.statusbar import amount
 _BAR_CELLS = 30
 
 
-OfferFiles = Callable[[Setting, str, int], Awaitable[None]]
-"""Offers to take back what a session did to files after a number of the person's messages."""
+OfferFiles = Callable[[Setting, str, int], Awaitable[bool]]
+"""Offers to take back what a session did to files after a number of the person's messages; tells whether
+there was something to offer."""
 
 
 class SessionCommands:
@@ -131,7 +132,8 @@ class SessionCommands:
         first = cut(one_line(own_words(text).strip().split("\n")[0]), 80)
         at.screen.say(Note(t("session.rewound", text=first)))
         session = self._current()
-        await self._offer_files(at, session.id, session.conversation.typed())
+        if not await self._offer_files(at, session.id, session.conversation.typed()):
+            at.screen.say(Note(t("session.files_stay")))
 
     async def _export(self, at: Setting, argument: str) -> None:
         path = self._export_path(argument)

@@ -126,6 +126,11 @@ class Turns:
         if waiting:
             await asyncio.wait(waiting, timeout=_LAST_WAIT)
 
+    def take_leave(self) -> None:
+        """Say how to go on with the conversation later, if one has begun."""
+        if self.agent.context_used():
+            self.say(Note(t("terminal.goes_on")))
+
     def say(self, *what: Display) -> None:
         """Show something in the transcript."""
         for value in what:

@@ -55,12 +55,13 @@ class UndoCommands:
             ),
         )
 
-    async def offer(self, at: Setting, session: str, place: int) -> None:
-        """Offer to take along the files of the messages behind the `place`-th of a session."""
+    async def offer(self, at: Setting, session: str, place: int) -> bool:
+        """Offer to take along the files of the messages behind the `place`-th of a session, if there are any."""
         count = await asyncio.to_thread(self._files.since, session, place)
         if count:
             at.screen.say(Note(t("undo.rewound", count=count)))
             await self._take_back(at, "restore", count)
+        return bool(count)
 
     async def _undo(self, at: Setting, _argument: str) -> None:
         await self._take_back(at, "undo", 1)
@@ -77,18 +78,18 @@ class UndoCommands:
     async def _take_back(self, at: Setting, kind: str, count: int) -> None:
         plan = await asyncio.to_thread(self._files.plan, kind, count)
         at.screen.say(*preview(plan))
-        if plan.files and not await self._agrees(kind, t("undo.apply"), own=True):
+        if plan.files and not await self._agrees(kind, t("undo.apply")):
             at.screen.say(Note(t("undo.not_asked")))
             return
-        if plan.conflicts and await self._agrees(kind, t("undo.force")):
+        if plan.conflicts and await self._agrees(kind, t("undo.force"), grave=True):
             plan = await asyncio.to_thread(lambda: self._files.plan(kind, count, force=True))
         done = await asyncio.to_thread(self._files.carry_out, plan)
         at.screen.say(Note(outcome(kind, done)))
         if done.files:
             self._tell_model(done.for_model)
 
-    async def _agrees(self, kind: str, question: str, *, own: bool = False) -> bool:
-        request = ReviewRequest(f"/{kind}", Effect.WRITE, {}, question, "", own=own)
+    async def _agrees(self, kind: str, question: str, *, grave: bool = False) -> bool:
+        request = ReviewRequest(f"/{kind}", Effect.WRITE, {}, question, "", own=True, grave=grave)
         return (await self._ask(request)).allowed
 
     async def _diff(self, at: Setting, argument: str) -> None:
