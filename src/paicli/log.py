@@ -46,7 +46,9 @@ class _OpenedLate(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._opened is None:
-            from paicli.log_file import LogFile
-
+            try:
+                from paicli.log_file import LogFile
+            except (ImportError, OSError):  # too many files are open
+                return
             self._opened = LogFile(self._file)
         self._opened.emit(record)

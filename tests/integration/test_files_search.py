@@ -348,3 +348,13 @@ def test_rules_above_the_project_count_inside_a_git_repository(tmp_path, monkeyp
     for _ in both(monkeypatch):
         text = Tools(root).do("grep_code", pattern="needle").text
         assert "1 match in 1 file" in text
+
+
+def test_a_project_that_became_a_file_is_no_place_to_search(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    tools = Tools(root)
+    root.rmdir()
+    root.write_text("needle")
+    outcome = tools.do("grep_code", pattern="needle")
+    assert (outcome.ok, "Give a folder" in outcome.text) == (False, True)

@@ -312,3 +312,16 @@ def test_a_key_in_calls_and_results_is_masked_where_it_is_told_and_whole_where_i
     assert "KEY2=***" in ended.out
     assert (paicli.project / "a.env").read_text() == f"KEY2={KEY}\n"
     assert KEY in server.requests[1].messages[-1]["content"]
+
+
+def test_a_locale_that_has_no_letters_for_a_command_is_told(paicli):
+    ascii_only = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    turns = [
+        ask(call("execute_command", command="echo 中文"), call("grep_code", pattern="中文")),
+        say("done 中"),
+    ]
+    with ModelServer(turns) as server:
+        ended = paicli.run("-p", "go", server=server, env=ascii_only)
+    assert (ended.code, ended.out) == (0, "done \\u4e2d\n")
+    for result in server.requests[1].messages[-2:]:
+        assert "ascii, which the person's locale wants" in result["content"]

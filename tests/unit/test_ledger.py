@@ -1,6 +1,8 @@
 """Sessions on disk survive what happens to files."""
 
+import errno
 import json
+import os
 import stat
 
 import pytest
@@ -78,6 +80,35 @@ def test_going_on_after_a_torn_line_keeps_the_new_message(tmp_path):
     ledger.message(Message("user", "again"))
     ledger.close()
     assert load(path).messages == (*MESSAGES, Message("user", "again"))
+
+
+def test_a_torn_session_opens_without_a_write_as_on_a_full_disk(tmp_path):
+    path = written(tmp_path / "s1.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"type":"mess')
+    before = path.read_bytes()
+    ledger = Ledger(path, HEADER)
+    assert ledger.open()
+    ledger.close()
+    assert path.read_bytes() == before
+
+
+def test_what_comes_after_a_torn_header_is_whole(tmp_path, monkeypatch):
+    room = [20, 0]
+    real = os.write
+
+    def full(descriptor, data):
+        if not room:
+            return real(descriptor, data)
+        if space := room.pop(0):
+            return real(descriptor, data[:space])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    ledger = Ledger(tmp_path / "s1.jsonl", HEADER)
+    ledger.on_failure = lambda _reason: None
+    for message in MESSAGES:
+        ledger.message(message)
+    assert load(tmp_path / "s1.jsonl").messages == MESSAGES[1:]
 
 
 def test_a_rewrite_replaces_what_was_before(tmp_path):

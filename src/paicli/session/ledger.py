@@ -56,6 +56,8 @@ class Ledger:
         self.on_failure: Callable[[str], None] = _log.warning
         self._descriptor: int | None = None
         self._failed = False
+        self._torn = False
+        """The last line of the file is not whole, so the next record begins with a line end."""
 
     def message(self, message: Message) -> None:
         """Record a message; its bytes are those of the wire, so it is serialised once."""
@@ -87,7 +89,7 @@ class Ledger:
             return False
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-            os.write(self._descriptor, b"\n")  # ends a torn line, so that ours starts a new one
+            self._torn = True
         return True
 
     def close(self) -> None:
@@ -101,10 +103,7 @@ class Ledger:
     def _write(self, line: bytes) -> None:
         try:
             descriptor = self._create() if self._descriptor is None else self._descriptor
-            if self._failed:
-                line = b"\n" + line  # a record may have been torn
-            while line:
-                line = line[os.write(descriptor, line) :]
+            self._append(descriptor, line)
         except OSError as error:
             if not self._failed:
                 self._failed = True
@@ -123,8 +122,16 @@ class Ledger:
             "model": self.header.model,
             "time": round(self.header.time, 3),
         }
-        os.write(self._descriptor, _line(header))
+        self._append(self._descriptor, _line(header))
         return self._descriptor
+
+    def _append(self, descriptor: int, line: bytes) -> None:
+        if self._torn:
+            line = b"\n" + line
+        self._torn = True
+        while line:
+            line = line[os.write(descriptor, line) :]
+        self._torn = False
 
     def _lock(self) -> bool:
         assert self._descriptor is not None

@@ -128,6 +128,9 @@ class ToolRegistry:
             output: ToolOutput = await prepared.tool.run(prepared.parameters, tell)
         except (PolicyDenied, ToolFailed, EditError) as error:
             return self.without_success(call, error, time.monotonic() - started)
+        except UnicodeEncodeError as error:
+            message = f"{call.name} failed: {error.encoding}, which the person's locale wants, cannot write the text."
+            return self.failed(call, message, time.monotonic() - started)
         except OSError as error:
             reason = error.strerror or str(error)
             return self.failed(call, f"{call.name} failed: {reason}.", time.monotonic() - started)

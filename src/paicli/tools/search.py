@@ -128,7 +128,7 @@ def grep_code_tool(disk: Disk) -> Tool[GrepCode]:
 
 def _query(disk: Disk, parameters: GrepCode) -> Query:
     start = disk.guard.resolve(parameters.path or ".")
-    if not start.is_dir() and not start.is_file():
+    if not start.is_dir() and (not start.is_file() or start == disk.guard.root):
         kind = "is not a regular file" if start.exists() else "does not exist"
         raise ToolFailed(
             f"{parameters.path} {kind}. Give a folder or a file of the project.",
