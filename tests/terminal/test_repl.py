@@ -209,6 +209,19 @@ def test_a_command_alone_comes_back_to_be_sent(screen):
     screen.wait_for(f"{PROMPT} /clear\nAUTO")
 
 
+@pytest.mark.parametrize("columns", [20, 40])
+def test_the_menu_describes_commands_where_there_is_room(columns):
+    with Screen(STAGE, columns=columns) as screen:
+        screen.wait_for("AUTO")
+        screen.send("/")
+        screen.wait_for("/clear")
+        screen.watch(0.3)
+        row = next(line for line in screen.lines() if "/clear" in line)
+        assert row.split() == (
+            ["/clear"] if columns == 20 else ["/clear", *["start", "a", "new", "conversation"]]
+        )
+
+
 def test_commands_answer_and_are_not_sent(screen):
     screen.type("/modle")
     screen.wait_for("Did you mean /mode")

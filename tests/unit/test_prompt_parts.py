@@ -217,9 +217,12 @@ class TestHistory:
 
 
 class TestCompletion:
-    def complete(self, root, text):
+    def completions(self, root, text):
         completer = PromptCompleter(CommandTable(BUILT_IN), actions(root, Bill()))
-        return [c.text for c in completer.get_completions(Document(text), CompleteEvent())]
+        return [*completer.get_completions(Document(text), CompleteEvent())]
+
+    def complete(self, root, text):
+        return [completion.text for completion in self.completions(root, text)]
 
     def test_commands(self, tmp_path):
         assert "/model" in self.complete(tmp_path, "/")
@@ -236,6 +239,8 @@ class TestCompletion:
         assert self.complete(tmp_path, "see @app") == ["src/app.py", "src/apple.py"]
         assert "src/" in self.complete(tmp_path, "@")
         assert self.complete(tmp_path, "@wsp") == ["<with space.txt>"]
+        (odd,) = self.completions(tmp_path, "see @<with sp")
+        assert (odd.text, odd.start_position) == ("<with space.txt>", -len("<with sp"))
         assert self.complete(tmp_path, "@xlog") == []
         assert self.complete(tmp_path, "me@app") == []
         (tmp_path / "src" / ".gitignore").write_text("*\n")

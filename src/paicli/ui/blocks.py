@@ -263,7 +263,8 @@ def _asked(value: Asked, width: int) -> Iterator[RenderableType]:
             Text("▌ ", style="yellow"), Flow(visible(request.subject), style="bold yellow")
         )
         return
-    yield Text(f"▌ {t(f'approval.wants_{request.effect}')}", style="bold yellow")
+    head = Flow(t(f"approval.wants_{request.effect}"), style="bold yellow")
+    yield _marked(Text("▌ ", style="bold yellow"), head)
     if request.reason:
         yield _marked(Text("▌ ", style="yellow"), Flow(visible(request.reason), style="yellow"))
     sign = "$ " if request.effect is Effect.COMMAND else ""

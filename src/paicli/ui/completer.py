@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
@@ -19,10 +20,12 @@ from paicli.ui.actions import Actions
 from paicli.ui.commands import CommandTable
 from paicli.ui.mentions import BEFORE, mention
 
-_AT = re.compile(BEFORE + r"@(<?)([^\s>]*)\Z")
+_AT = re.compile(BEFORE + r"@(?:<(?P<in_brackets>[^>\n]*)|(?P<bare>[^\s<]*))\Z")
 _MOST_FILES = 20_000
 _OFFERED = 30
 _FRESH = 10.0
+_WITH_HELP = 32
+"""Columns from which something of a command's description is left beside its name."""
 
 
 class ProjectFiles:
@@ -94,11 +97,12 @@ class PromptCompleter(Completer):
         if before.startswith("/") and "\n" not in before:
             yield from self._commands(before)
         elif match := _AT.search(before):
-            yield from self._paths(match[2])
+            yield from self._paths(match["in_brackets"] or match["bare"] or "", len(match[0]) - 1)
 
     def _commands(self, before: str) -> Iterator[Completion]:
         word, space, argument = before[1:].partition(" ")
         if not space:
+            has_room = get_app().output.get_size().columns >= _WITH_HELP
             matching = [c for c in self._table.commands if c.name.startswith(word.lower())]
             for command in matching:
                 # arguments would take the room from what all the others do
@@ -107,7 +111,7 @@ class PromptCompleter(Completer):
                     f"/{command.name}",
                     start_position=-len(before),
                     display=f"/{command.name} {arguments}".rstrip(),
-                    display_meta=t(command.help),
+                    display_meta=t(command.help) if has_room else "",
                 )
             return
         found = self._table.find(word)
@@ -118,6 +122,6 @@ class PromptCompleter(Completer):
                         choice, start_position=-len(argument), display=one_line(choice)
                     )
 
-    def _paths(self, typed: str) -> Iterator[Completion]:
+    def _paths(self, typed: str, length: int) -> Iterator[Completion]:
         for name in self._files.matching(typed):
-            yield Completion(mention(name), start_position=-len(typed), display=one_line(name))
+            yield Completion(mention(name), start_position=-length, display=one_line(name))
