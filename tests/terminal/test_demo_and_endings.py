@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from paicli.i18n import t
 from tests.integration.program import ROOT, Program, pointing_at
 from tests.model_server import ModelServer, ask, call, hang, say
 from tests.terminal.screen import CTRL_C, CTRL_D, ENTER, ESC, Screen
@@ -63,6 +64,29 @@ def test_without_a_key_it_can_be_left_at_once(paicli, key):
         assert screen.exit_code() == 130
         assert "Traceback" not in screen.text()
         assert "AUTO" not in screen.text()
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_the_question_about_trust_is_whole_and_can_be_left(paicli, key):
+    paicli.write(".env", "LOCAL_BASE_URL=http://127.0.0.1:9/v1\n")
+    with terminal(paicli, "--demo") as screen:
+        screen.wait_for("Trust this folder?")
+        assert set(t("approval.trust_means").split()) <= set(screen.text().split())
+        screen.send(key)
+        if key == CTRL_C:
+            assert screen.exit_code() == 130
+        else:
+            screen.wait_for("AUTO")
+            screen.send(CTRL_D)
+            assert screen.exit_code() == 0
+
+
+def test_lines_alone_end_at_the_beginning_of_a_line(paicli):
+    with terminal(paicli, "--demo", "--plain") as screen:
+        screen.wait_for(lambda: screen.raw.endswith(b"> "))
+        screen.send(CTRL_D)
+        assert screen.exit_code() == 0
+        assert screen.raw.endswith(b"\n")
 
 
 def runs_a_command(paicli, server):

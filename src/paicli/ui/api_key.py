@@ -29,7 +29,6 @@ def ask_for_key(home: Path, asking: Asking) -> str:
     try:
         return _ask(home, asking, t("terminal.key_intro", names=", ".join(_NAMES)), _DEFAULT)
     except (EOFError, KeyboardInterrupt):
-        sys.stdout.write("\n")
         return ""
 
 
@@ -41,8 +40,7 @@ def ask_for_first_key(home: Path) -> str:
     try:
         with Asking() as asking:
             return _ask(home, asking, t("terminal.first_start", names=", ".join(_NAMES)), "demo")
-    except (EOFError, KeyboardInterrupt):
-        sys.stdout.write("\n")
+    except EOFError:
         raise KeyboardInterrupt from None
 
 

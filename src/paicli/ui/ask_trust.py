@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 from paicli.i18n import t
 from paicli.policy.trust import Trust, TrustState
-from paicli.text import one_line
+from paicli.text import one_line, wrapped
 
 _SHOWN = 12
 
@@ -17,9 +19,13 @@ def ask_trust(trust: Trust) -> bool:
     print(t("approval.trust_changed" if state.before else "approval.trust_new"))
     for line in _brought(state)[:_SHOWN]:
         print(f"  {one_line(line)}")
-    print(t("approval.trust_means"))
+    from paicli.ui.asking import Asking
+
+    for line in wrapped(t("approval.trust_means"), shutil.get_terminal_size().columns):
+        print(line)
     try:
-        answer = input(t("approval.trust_question")).strip().lower()
+        with Asking() as asking:
+            answer = asking.line(t("approval.trust_question")).strip().lower()
     except EOFError:
         answer = ""
     return answer in ("y", "yes", "是") and trust.grant()

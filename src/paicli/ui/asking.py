@@ -42,14 +42,25 @@ class Asking:
         keyboard = sys.stdin.fileno()
         sys.stdout.write(question)
         sys.stdout.flush()
-        with _unseen(keyboard) if hidden else contextlib.nullcontext():
-            ready = select.select([keyboard, self._woken], [], [])[0]
-            if self._woken in ready:
-                raise KeyboardInterrupt
-            typed = os.read(keyboard, _LONGEST)
+        newline_is_shown = False
+        try:
+            with _unseen(keyboard) if hidden else contextlib.nullcontext():
+                typed = self._read(keyboard)
+            newline_is_shown = not hidden
+        finally:
+            if not newline_is_shown:
+                sys.stdout.write("\n")
+                sys.stdout.flush()
+        return typed.decode("utf-8", "replace").rstrip("\n")
+
+    def _read(self, keyboard: int) -> bytes:
+        ready = select.select([keyboard, self._woken], [], [])[0]
+        if self._woken in ready:
+            raise KeyboardInterrupt
+        typed = os.read(keyboard, _LONGEST)
         if not typed:
             raise EOFError
-        return typed.decode("utf-8", "replace").rstrip("\n")
+        return typed
 
 
 @contextlib.contextmanager
@@ -62,8 +73,6 @@ def _unseen(keyboard: int) -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
-        sys.stdout.write("\n")  # the one that was not shown
-        sys.stdout.flush()
 
 
 async def ask_in_thread(function: Callable[[Asking], str]) -> str:

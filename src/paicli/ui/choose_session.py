@@ -29,6 +29,9 @@ def choose_session(summaries: Sequence[Summary]) -> str:
         answer = input(t("session.which", last=len(summaries))).strip()
     except EOFError:
         answer = ""
+    except KeyboardInterrupt:
+        print()
+        raise
     if answer.isdecimal() and 1 <= int(answer) <= len(summaries):
         return summaries[int(answer) - 1].id
     raise ConfigError(t("session.none_chosen"))

@@ -63,6 +63,8 @@ class Lines:
             self._turns.take_leave()
             with contextlib.suppress(OSError):
                 self._print_ready()
+                if self._prompt_is_there:
+                    print()  # the shell's prompt begins a line
 
     def _readable(self) -> None:
         try:
