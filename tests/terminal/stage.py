@@ -6,6 +6,7 @@ What a person types is the cue: each scene says which events it brings.
 """
 
 import asyncio
+import logging
 import os
 import sys
 import tempfile
@@ -100,6 +101,16 @@ class FakeAgent:
     async def scene_plain(self, text):
         self.emit(RequestStarted(1))
         await self.say(f"You said: {text}")
+
+    async def scene_break(self, text):
+        """Something fails that nobody waits for, as often as the second word says."""
+
+        def fail():
+            raise IndexError("a key that failed")
+
+        for _ in range(int(text.split()[1])):
+            asyncio.get_running_loop().call_soon(fail)
+        await self.say("Broken.")
 
     async def scene_count(self, _text):
         """Long enough to be interrupted or resized."""
@@ -316,4 +327,5 @@ async def main():
 
 
 if __name__ == "__main__":
+    logging.disable()  # in the program it goes to a file
     sys.exit(asyncio.run(main()))

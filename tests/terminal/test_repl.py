@@ -272,6 +272,20 @@ def test_a_signal_that_came_ignored_does_not_change_the_keys(monkeypatch):
         screen.wait_for("Cancelled.")
 
 
+def test_what_fails_without_being_waited_for_does_not_stop_the_typing(screen):
+    screen.type("break 3")
+    screen.wait_for("Broken.")
+    screen.type("hello")
+    screen.wait_for("You said: hello")
+    assert "ENTER" not in screen.text()
+    assert "key that failed" not in screen.text()
+
+
+def test_what_fails_without_end_ends_the_program(screen):
+    screen.type("break 50")
+    screen.wait_for(lambda: not screen.child.isalive())
+
+
 def test_hostile_text_steers_nothing(screen):
     screen.type("hostile")
     screen.wait_for("<b>y</b>")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
@@ -32,8 +33,13 @@ from paicli.ui.resizing import inline_output
 from paicli.ui.theme import chosen
 from paicli.ui.window import Window
 
+_log = logging.getLogger(__name__)
+
 _FIRST_KEYS = 0.05
 """Seconds after the first drawing in which keys that were typed ahead are shown, before anything is loaded."""
+
+_MOST_FAILURES = 20
+"""Keys that fail, and other surprises, before the program ends: the picture itself may be what fails."""
 
 
 class Behind(keys.Works, Protocol):
@@ -68,6 +74,7 @@ class Front:
         self._opening: asyncio.Task[None] | None = None
         self._is_open = asyncio.Event()
         self._left = False
+        self._failures = 0
         self._theme = chosen(os.environ, first.theme)
         self._first_status = statusbar.Status(
             mode=first.mode,
@@ -125,7 +132,8 @@ class Front:
         if at_once:
             _ = self.desk
         try:
-            await self.app.run_async(pre_run=self._leave_if_asked)
+            asyncio.get_running_loop().set_exception_handler(self._failed)
+            await self.app.run_async(pre_run=self._leave_if_asked, set_exception_handler=False)
         except (EOFError, OSError):
             pass  # the terminal is gone
         finally:
@@ -147,6 +155,14 @@ class Front:
         """A task is over that the program cannot do without: end with what went wrong, if something did."""
         error = None if task.cancelled() else task.exception()
         if error is not None and not self.app.is_done:
+            self.app.exit(exception=error)
+
+    def _failed(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what failed where nobody waits for it, as some of prompt_toolkit's keys for vi can, and go on."""
+        error = context.get("exception")
+        _log.error("unexpected: %s", context.get("message"), exc_info=error)
+        self._failures += 1
+        if self._failures > _MOST_FAILURES and error is not None and not self.app.is_done:
             self.app.exit(exception=error)
 
     def suspend(self) -> None:
