@@ -169,6 +169,12 @@ async def test_three_attempts_and_no_more(model_server, client_for, broken):
     assert len(server.requests) == 3
 
 
+async def test_a_reset_is_told_in_the_systems_words(model_server, client_for):
+    server = model_server(stream(ending="reset"), repeat_last=True)
+    error, _ = await failure(client_for(server), StreamInterrupted)
+    assert "Connection reset by peer" in str(error)
+
+
 @pytest.mark.parametrize("shown", [{"content": "half"}, {"reasoning_content": "half"}])
 @pytest.mark.parametrize("ending", ["eof", "cut", "reset"])
 async def test_what_was_shown_is_never_asked_for_again(model_server, client_for, shown, ending):

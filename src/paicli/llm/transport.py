@@ -140,7 +140,7 @@ def unreachable(error: Exception, url: str, key: str) -> ModelError:
     host = urlsplit(url).netloc.rpartition("@")[2]
     from paicli.llm.failures import safe_words
 
-    reason = safe_words(str(error) or type(error).__name__, key)
+    reason = safe_words(str(error) or _in_words(_root_cause(error)), key)
     match error:
         case httpx.ConnectTimeout():
             return ModelUnreachable(t("wire.connect_timeout", host=host), retryable=True)
@@ -201,6 +201,10 @@ def _root_cause(error: BaseException) -> BaseException:
         if isinstance(seen, ssl.SSLError):
             break
     return seen
+
+
+def _in_words(cause: BaseException) -> str:
+    return (isinstance(cause, OSError) and cause.strerror) or type(cause).__name__
 
 
 def _tls_key(cause: ssl.SSLError) -> str:
