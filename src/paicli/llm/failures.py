@@ -17,7 +17,7 @@ from paicli.text import clean, one_line
 _MAX_WORDS = 400
 _MAX_BODY = 65_536
 _MAX_ODD_PART = 0.1
-"""Of the characters of a text; with more that cannot be printed it is data of another kind."""
+"""Of the characters of a text; with more that are no text in any encoding it is data of another kind."""
 _KEY_FRAGMENT = 8
 _TOKEN = re.compile(r"[A-Za-z0-9_\-*.…]{6,}")
 _MASKED = re.compile(r"[\w-]*(?:\*{2,}|\.{3}|…)[\w-]+|[\w-]+(?:\*{2,})[\w-]*")
@@ -127,7 +127,7 @@ def safe_words(text: str, key: str) -> str:
     What is no text at all is only named.
     """
     text = re.sub(r"\s+", " ", clean(text[: _MAX_WORDS * 8])).strip()
-    odd = sum(character == "\ufffd" or not character.isprintable() for character in text)
+    odd = text.count("\ufffd") + text.count("\0")
     if odd > 2 and odd > len(text) * _MAX_ODD_PART:
         return t("wire.not_text")
     text = one_line(_without_key(redact(text), key))
