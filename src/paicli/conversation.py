@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from paicli import config
@@ -15,6 +14,7 @@ from paicli.errors import ConfigError
 from paicli.i18n import t
 from paicli.llm import providers
 from paicli.llm.providers import ModelProfile
+from paicli.loading import load
 from paicli.options import Options
 from paicli.ui.first import FirstScreen
 from paicli.ui.repl import run_repl
@@ -87,11 +87,11 @@ class Room:
 
     def load(self) -> None:
         """Import it, and the desk that it stands behind."""
-        import_module("paicli.room")
-        import_module("paicli.ui.desk")
+        load("paicli.room", "paicli.ui.desk")
 
     def open(self) -> Any:
         """Wire it up and return its `Turns`."""
+        load("paicli.room")
         from paicli import room
 
         self._open = room.Room(*self._what)

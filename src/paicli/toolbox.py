@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 from paicli.agent.extension import Extension
 from paicli.config import Settings
+from paicli.loading import load
 from paicli.policy.modes import Effect
 from paicli.policy.path_guard import PathGuard
 from paicli.policy.sandbox import CommandSandbox
@@ -32,6 +32,14 @@ BUILT_IN = (
     "list_dir",
     "read_file",
     "write_file",
+)
+_NEEDED = (
+    "paicli.llm.failures",
+    "paicli.llm.transport",
+    "paicli.tools.files",
+    "paicli.tools.schema",
+    "paicli.tools.shell",
+    "paicli.policy.rule_words",
 )
 
 
@@ -95,16 +103,4 @@ class Toolbox:
 
 def load_ahead() -> None:
     """Load in the background what a turn will need. Who needs it sooner waits for it."""
-    threading.Thread(target=_load, name="load-tools", daemon=True).start()
-
-
-def _load() -> None:
-    for name in (
-        "llm.failures",
-        "llm.transport",
-        "tools.files",
-        "tools.schema",
-        "tools.shell",
-        "policy.rule_words",
-    ):
-        import_module(f"paicli.{name}")
+    threading.Thread(target=load, args=_NEEDED, name="load-tools", daemon=True).start()

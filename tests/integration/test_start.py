@@ -34,6 +34,7 @@ EVERY_START = [
     "paicli.errors",
     "paicli.git",
     "paicli.i18n",
+    "paicli.loading",
     "paicli.llm",
     "paicli.llm.overrides",
     "paicli.llm.prices",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from threading import Thread
 
+from paicli.loading import load
 from paicli.ui import theme
 from paicli.ui.shown import Answer, Shown
 
@@ -42,7 +42,7 @@ class Ink:
     def warm_up(self) -> None:
         """Import rich beside everything else, while the model is still thinking."""
         if "rich.console" not in sys.modules:
-            Thread(target=import_module, args=("paicli.ui.blocks",), daemon=True).start()
+            Thread(target=load, args=("paicli.ui.blocks",), daemon=True).start()
 
     def is_shortened(self, value: Shown, width: int) -> bool:
         """Tell whether there is more to `value` than `lines` shows at this width."""

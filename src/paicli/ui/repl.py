@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from paicli.errors import ConfigError
 from paicli.i18n import t
+from paicli.loading import load
 from paicli.text import clean
 from paicli.ui.first import FirstScreen, Room
 from paicli.ui.rawtty import raw_terminal
@@ -59,6 +60,7 @@ async def _at_the_desk(first: FirstScreen, room: Room, prompt: str, *, at_once: 
         from paicli.ui.front import Behind, Front
 
         def open_desk(front: Front) -> Behind:
+            load("paicli.ui.desk")
             from paicli.ui.desk import Desk
 
             desk = Desk(front, turns or room.open(), first.theme)
