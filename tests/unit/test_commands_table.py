@@ -41,3 +41,10 @@ def test_a_misspelled_command_names_the_nearest():
 def test_every_command_has_its_help(language):
     texts = i18n.load(language)
     assert [c.name for c in TABLE.commands if not texts.get(c.help)] == []
+
+
+def test_a_command_is_not_carried_out_while_its_words_are_dropped():
+    asked = TABLE.parse("/clear the table in index.html")
+    assert asked == Unknown("/clear", takes_nothing=True)
+    assert unknown_text(asked).startswith("/clear takes nothing behind it.")
+    assert TABLE.parse("/clear ") == Call(TABLE.find("clear"), "")

@@ -66,10 +66,14 @@ class Call:
 
 @value
 class Unknown:
-    """Something typed like a command that is none, and the commands that are spelled most like it."""
+    """Something typed like a command that is none, and the commands that are spelled most like it.
+
+    `takes_nothing`: it is one, but not with anything behind it.
+    """
 
     word: str
-    nearest: tuple[str, ...]
+    nearest: tuple[str, ...] = ()
+    takes_nothing: bool = False
 
 
 def is_command(text: str) -> bool:
@@ -97,8 +101,11 @@ class CommandTable:
             return None
         word = match[1].lower()
         command = self._by_name.get(word)
+        argument = (match[2] or "").strip()
+        if command is not None and argument and not command.arguments:
+            return Unknown(f"/{command.name}", takes_nothing=True)
         if command is not None:
-            return Call(command, (match[2] or "").strip())
+            return Call(command, argument)
         return Unknown(f"/{match[1]}", self._nearest(word))
 
     def find(self, name: str) -> Command | None:
@@ -116,6 +123,8 @@ class CommandTable:
 def unknown_text(unknown: Unknown) -> str:
     """Return the line that answers a command that does not exist."""
     word = one_line(unknown.word)
+    if unknown.takes_nothing:
+        return t("command.takes_nothing", word=word)
     if unknown.nearest:
         return t("command.unknown_near", word=word, names=", ".join(unknown.nearest))
     return t("command.unknown", word=word)
