@@ -387,7 +387,7 @@ def test_the_plan_is_printed_and_nothing_carried_out(project, model_server):
         "📋 the plan\n3 tasks · 2 steps\n\n"
         "1 ┌ task_1 · read · do a\n"
         "  └ task_2 · think · do b\n"
-        "2 ─ task_3 · write · do c  ← task_1, task_2\n"
+        "2 ─ task_3 ← task_1, task_2 · write · do c\n"
     )
 
 

@@ -72,7 +72,7 @@ def test_enter_runs_the_plan(start):
     ready(screen)
     text = screen.text()
     assert "1 ┌ task_1 · read · do a" in text
-    assert "2 ─ task_3 · write · do c  ← task_1, task_2" in text
+    assert "2 ─ task_3 ← task_1, task_2 · write · do c" in text
     assert files(screen) == []
     screen.send(ENTER)
     screen.wait_for("The plan is carried out: 3 of 3 tasks are done.", 20)

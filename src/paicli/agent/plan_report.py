@@ -46,9 +46,9 @@ def task_lines(plan: Plan) -> list[str]:
 
 
 def _task_line(task: Task) -> str:
-    needs = f"  ← {', '.join(task.dependencies)}" if task.dependencies else ""
+    needs = f" ← {', '.join(task.dependencies)}" if task.dependencies else ""
     kind = t(f"plan.type_{task.type.value.lower()}")
-    return f"{task.id} · {kind} · {one_line(task.description)}{needs}"
+    return f"{task.id}{needs} · {kind} · {one_line(task.description)}"
 
 
 def plan_text(plan: Plan) -> str:
