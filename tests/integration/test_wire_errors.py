@@ -151,6 +151,7 @@ async def test_nobody_listens(client_for, language):
     base = f"http://127.0.0.1:{free_port()}/v1"
     fast = {"PAICLI_LLM_RETRY_BASE_DELAY_MS": "1", "PAICLI_LANG": language}
     error = await failure(client_for(LOCAL_BASE_URL=base, **fast), ModelUnreachable)
+    assert "Connection refused" in str(error)
     assert base.split("/")[2] in str(error)
 
 

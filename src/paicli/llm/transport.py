@@ -140,7 +140,7 @@ def unreachable(error: Exception, url: str, key: str) -> ModelError:
     host = urlsplit(url).netloc.rpartition("@")[2]
     from paicli.llm.failures import safe_words
 
-    reason = safe_words(str(error) or _in_words(_root_cause(error)), key)
+    reason = safe_words(_in_words(error), key)
     match error:
         case httpx.ConnectTimeout():
             return ModelUnreachable(t("wire.connect_timeout", host=host), retryable=True)
@@ -203,8 +203,12 @@ def _root_cause(error: BaseException) -> BaseException:
     return seen
 
 
-def _in_words(cause: BaseException) -> str:
-    return (isinstance(cause, OSError) and cause.strerror) or type(cause).__name__
+def _in_words(error: Exception) -> str:
+    """Return the system's words for what broke a connection, such as "Connection refused"; else httpx's."""
+    cause = _root_cause(error)
+    if isinstance(cause, ConnectionError) and cause.errno:
+        return os.strerror(cause.errno)
+    return str(error) or type(cause).__name__
 
 
 def _tls_key(cause: ssl.SSLError) -> str:
