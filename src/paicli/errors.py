@@ -33,8 +33,8 @@ class PolicyDenied(PaiCliError):
 class ToolFailed(PaiCliError):
     """A tool could not do what was asked; the message is for the model.
 
-    `reason` says to the person in a word what it was: `missing`, `arguments`, `unknown_tool`,
-    `changed`, or nothing.
+    `reason` says to the person in a word what it was: `missing`, `binary`, `arguments`,
+    `unknown_tool`, `changed`, or nothing.
     """
 
     def __init__(self, message: str, reason: str = "") -> None:

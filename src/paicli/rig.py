@@ -125,13 +125,7 @@ def assemble(
     store = SessionStore(settings.home, settings.root)
     session = open_session(options, store, profile.model, emit)
     processes = Processes()
-    sandbox = CommandSandbox(
-        settings.root,
-        settings.command_sandbox,
-        when_missing=lambda problem: emit(
-            Notice("no_sandbox", t("approval.sandbox_missing", problem=problem))
-        ),
-    )
+    sandbox = _sandbox(settings, emit)
     bill_of_run = Bill()
 
     def on_the_bill(item: Item) -> None:
@@ -192,6 +186,13 @@ def assemble(
         bill_of_run,
     )
     return rig
+
+
+def _sandbox(settings: Settings, emit: Emit) -> CommandSandbox:
+    def tell(problem: str) -> None:
+        emit(Notice("no_sandbox", t("approval.sandbox_missing", problem=problem)))
+
+    return CommandSandbox(settings.root, settings.command_sandbox, when_missing=tell)
 
 
 def open_session(options: Options, store: SessionStore, model: str, emit: Emit) -> Session:

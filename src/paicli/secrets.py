@@ -25,7 +25,7 @@ _PATTERNS = (
     ),
 )
 _MASK = "***"
-_SHORTEST_KEY = 16
+SHORTEST_KEY = 16
 """A shorter one is the placeholder of a server on this machine, and may be an ordinary word."""
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def masked(value: T) -> T:
 
     Only remembered keys go: code is full of what looks like a secret, and is to be shown as it is.
     """
-    keys = [key for key in _known if len(key) >= _SHORTEST_KEY]
+    keys = [key for key in _known if len(key) >= SHORTEST_KEY]
     return _without(value, sorted(keys, key=len, reverse=True)) if keys else value
 
 

@@ -16,14 +16,13 @@ from paicli.llm.deltas import ArgumentsProgress, Delta, ReasoningDelta, TextDelt
 from paicli.llm.messages import ChatResponse, Usage
 from paicli.llm.text_calls import CallsInText
 from paicli.llm.think import ThinkTags
+from paicli.secrets import SHORTEST_KEY
 from paicli.text import clean
 
 _log = logging.getLogger(__name__)
 _decode = json.JSONDecoder(strict=False).decode
 _MAX_COUNT = 2**31 - 1
 _MAX_MODEL_NAME = 256
-_SHORTEST_KEY = 16
-"""A shorter one is the placeholder of a server on this machine, and may be an ordinary word."""
 _DONE = "[DONE]"
 Emit = Callable[[Delta], None]
 
@@ -259,7 +258,7 @@ class _Stream:
         self._half = ""
         self.held = ""
         """What may be the beginning of the key."""
-        self._secret = secret if len(secret) >= _SHORTEST_KEY else ""
+        self._secret = secret if len(secret) >= SHORTEST_KEY else ""
         self._begin = self._secret[:2]
 
     def add(self, text: str) -> str:

@@ -45,13 +45,9 @@ class WireLog:
 
     def write(self, url: str, request: bytes, exchange: Exchange) -> None:
         """Add one exchange; a file that cannot be written is told to the log and changes nothing else."""
-        chunks = exchange.chunks
-        whole = b"".join(chunks)
-        if (
-            self._key
-            and (clean := _without_pieces(whole.replace(self._key, _MASK), self._key)) != whole
-        ):
-            chunks = [clean]
+        whole = b"".join(exchange.chunks)
+        clean = self._without_pieces(self._without_key(whole))
+        chunks = exchange.chunks if clean == whole else [clean]
         line = json.dumps(
             {
                 "url": redact(url),
@@ -78,19 +74,21 @@ class WireLog:
     def _without_key(self, data: bytes) -> bytes:
         return data.replace(self._key, _MASK) if self._key else data
 
-
-def _without_pieces(answer: bytes, key: bytes) -> bytes:
-    """Return the answer without a key that is cut over several deltas: stars stand for its pieces."""
-    cleaned = bytearray(answer)
-    spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-    for delta in _DELTA.finditer(answer):
-        spans[delta[1]].append(delta.span(2))
-    for pieces in spans.values():
-        text = b"".join(answer[start:end] for start, end in pieces)
-        at = text.find(key)
-        where = [place for start, end in pieces for place in range(start, end)] if at >= 0 else []
-        while at >= 0:
-            for place in where[at : at + len(key)]:
-                cleaned[place] = ord("*")
-            at = text.find(key, at + len(key))
-    return bytes(cleaned)
+    def _without_pieces(self, answer: bytes) -> bytes:
+        """Return the answer without a key that is cut over several deltas: stars stand for its pieces."""
+        key = self._key
+        if not key:
+            return answer
+        cleaned = bytearray(answer)
+        spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for delta in _DELTA.finditer(answer):
+            spans[delta[1]].append(delta.span(2))
+        for pieces in spans.values():
+            text = b"".join(answer[start:end] for start, end in pieces)
+            at = text.find(key)
+            where = [n for start, end in pieces for n in range(start, end)] if at >= 0 else []
+            while at >= 0:
+                for place in where[at : at + len(key)]:
+                    cleaned[place] = ord("*")
+                at = text.find(key, at + len(key))
+        return bytes(cleaned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from paicli.extensions.snapshots.entries import (
     same,
 )
 from paicli.extensions.snapshots.lines import counted, diff, net
-from paicli.extensions.snapshots.place import RESTORING, project_folder
+from paicli.extensions.snapshots.place import RESTORING, is_there, project_folder
 from paicli.extensions.snapshots.planning import Plan, stacks, way_back
 from paicli.extensions.snapshots.pruning import Pruning
 from paicli.extensions.snapshots.restore import Restore, closed_folders
@@ -64,7 +63,7 @@ class History:
 
     def recover(self) -> None:
         """Roll back what a killed restore left half done; costs nothing when there is nothing."""
-        if not os.path.exists(self._store.folder / RESTORING):  # noqa: PTH110  Path.exists raises where it may not look
+        if not is_there(self._store.folder / RESTORING):
             return
         try:
             with self._store.locked():

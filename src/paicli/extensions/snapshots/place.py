@@ -21,4 +21,9 @@ def project_folder(home: Path, root: Path) -> Path:
 
 def is_half_done(home: Path, root: Path) -> bool:
     """Tell whether something was killed while it put files back."""
-    return os.path.exists(project_folder(home, root) / RESTORING)  # noqa: PTH110  Path.exists raises where it may not look
+    return is_there(project_folder(home, root) / RESTORING)
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is such a file; no, where that may not be looked at."""
+    return os.path.exists(path)  # noqa: PTH110  Path.exists raises there

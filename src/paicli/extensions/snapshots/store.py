@@ -20,6 +20,7 @@ from typing import Any
 
 from paicli.errors import PaiCliError
 from paicli.extensions.snapshots.entries import CLOSED, FILE, NOTHING, Change, Entry, Operation
+from paicli.extensions.snapshots.place import is_there
 from paicli.i18n import t
 
 _VERSION = 1
@@ -59,7 +60,7 @@ class Store:
     @property
     def exists(self) -> bool:
         """Tell whether something was ever kept here."""
-        return os.path.exists(self.folder / "snapshots.db")  # noqa: PTH110  Path.exists raises where it may not look
+        return is_there(self.folder / "snapshots.db")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
